@@ -4,7 +4,7 @@ GO         ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
-# Further modules, which keep their dependencies out of this one.
+# Further modules, so that their dependencies stay out of this one.
 MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration
 
 .PHONY: test test-all modules servers test-servers model simulate defects faults soak check fuzz e2e bench setup
@@ -13,8 +13,8 @@ MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/
 test: setup
 	$(GO) test -race -shuffle=on ./...
 
-# The rest, as CI runs it behind make test: a quarter of an hour. What each part is, and how long it
-# takes, is in .ci/README.md.
+# The rest, as CI runs it after make test: a quarter of an hour. .ci/README.md describes each part, and how
+# long it takes.
 test-all: setup
 	$(GO) test -count=1 ./middleware/differential -all
 	$(MAKE) modules
@@ -25,7 +25,7 @@ test-all: setup
 	$(MAKE) e2e
 
 # The tests of the other modules: both clients, on one server and on clusters, the operator's
-# command, the benchmarks' own, frameworks, the move from other libraries.
+# command, the benchmarks, frameworks, the move from other libraries.
 modules: setup
 	@.ci/nginx
 	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
@@ -35,13 +35,14 @@ modules: setup
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
 
-# The protocol in every order, with every message late, lost or doubled: prints what it has seen.
+# The protocol in every order, with every message late, lost or doubled. It prints how many states it has
+# seen.
 model:
 	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model/... -all
 
-# The same promises on the servers that others use: Valkey 8 and 9, Redis 8. servers gets them
-# from Debian into bin/servers, without installing them; test-servers runs what needs a real
-# server on each, in two minutes a server, and prints a table.
+# The same promises on other common servers: Valkey 8 and 9, Redis 8. servers gets them from Debian into
+# bin/servers, without installing them. test-servers runs the tests that need a real server on each of them,
+# in two minutes a server, and prints a table.
 servers:
 	@.ci/servers
 
@@ -49,22 +50,22 @@ test-servers: setup
 	@.ci/test-servers
 
 # Latchkey in fake time, with all faults: N requests, from SEED on, with one PROFILE or all.
-# SEED brings a run back, and so does PLAN, a file that a failure has written to bin/simulate.
-# If it does not, EXACTLY=1 does: it builds a Go runtime that leaves nothing to chance.
+# SEED repeats a run, and so does PLAN, a file that a failure has written to bin/simulate.
+# If it does not, use EXACTLY=1: it builds a Go runtime that leaves nothing to chance.
 N ?= 3000000
 simulate:
 	@mkdir -p bin/simulate
 	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' ./internal/simulation -operations $(N) $(if $(EXACTLY),-exactly) \
 	  -saved $(CURDIR)/bin/simulate -seed $(or $(SEED),0) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
-# Latchkeys that are broken on purpose, and whether the tests notice: prints what has found each,
-# and the score, in a quarter of an hour. ONLY=… tries those that match a pattern, SUITES=model,faults runs
-# other suites than tests,simulation.
+# Breaks Latchkey on purpose, in many ways, and checks that the tests notice. It prints which test has found
+# each defect, and the score, in a quarter of an hour. ONLY=… tries the defects that match a pattern.
+# SUITES=model,faults runs other suites than tests,simulation.
 defects: setup
 	$(GO) run ./internal/defects $(if $(SUITES),-suites $(SUITES)) $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
 
 # Every promise under attack, with real processes: about six minutes, or half of that with
-# SHORT=1. SKIP=… leaves out tests with such names, SEED=… makes the visitors send the same
+# SHORT=1. SKIP=… skips the tests whose names match. SEED=… makes the visitors send the same
 # requests. Logs of failures are kept in bin/faults.
 faults: setup
 	@mkdir -p bin/faults
@@ -73,20 +74,20 @@ faults: setup
 	cd internal/faults && \
 	  $(GO) test -count=1 -timeout 40m -all -parallel 3 -artifacts -outputdir $(CURDIR)/bin/faults $(if $(SHORT),-short,-markdown results.md) $(if $(SKIP),-skip $(SKIP)) $(if $(SEED),-seed $(SEED))
 
-# Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000
-# until as many requests have succeeded, without the race detector: that takes half an hour.
+# Random faults for ten minutes, or for another SOAK, such as 1h. With OPERATIONS=10000000 it runs until that
+# many requests have succeeded, without the race detector, which takes half an hour.
 SOAK ?= 10m
 OPERATIONS ?= 0
 soak: setup
 	$(GO) test $(if $(filter 0,$(OPERATIONS)),-race) -tags soak -run '^TestSoak$$' -count=1 -timeout 0 -v \
 	  ./internal/records -soak $(SOAK) -operations $(OPERATIONS)
 
-# Finds or installs what the tests need besides Go.
+# Finds or installs the programs that the tests need besides Go.
 setup:
 	@.ci/setup
 
-# Format, vet, static analysis, import rules, the scripts, known vulnerabilities; and whether what is broken on
-# purpose, and other versions that are made for a test, still fit the sources.
+# Format, vet, static analysis, import rules, the scripts, known vulnerabilities; and whether the defects of
+# internal/defects, and the other versions that are built for tests, still fit the sources.
 check:
 	@.ci/format
 	$(GO) vet ./...
@@ -113,7 +114,7 @@ e2e: setup
 	@.ci/chromium
 	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
 
-# Latchkey compared with its peers; see cmd/bench. It takes about ten minutes. With
-# AGAINST=DIR it is compared with another checkout of itself, which takes six.
+# Compares Latchkey with its peers; see cmd/bench. It takes about ten minutes. With
+# AGAINST=DIR it compares Latchkey with another checkout of itself, which takes six.
 bench: setup
 	cd cmd/bench && $(GO) run . $(if $(AGAINST),-against $(abspath $(AGAINST)),-markdown results.md -chart hot.svg)

@@ -15,32 +15,32 @@ import (
 // An Algorithm is what one kind of lock does on Redis: single tries, without waiting. [New] makes a [Locker] of
 // it.
 //
-// A token names one holder of one lock, and is never used again. All methods are safe to repeat with the same
-// arguments, since a reply may be lost after Redis did the work. An error other than the named ones wraps
-// [ErrUnavailable], or ends the wait as it is. A panic counts as an ErrUnavailable that says where it was; in
-// Valid it counts as 0. Times are whole milliseconds.
+// A token identifies one holder of one lock, and is never used again. All methods must be safe to repeat with
+// the same arguments, since a reply may be lost after Redis did the work. Apart from the documented errors, an
+// error should wrap [ErrUnavailable]; any other error ends the wait as it is. A panic counts as an
+// ErrUnavailable whose text tells where it was; in Valid it counts as 0. Times are whole milliseconds.
 type Algorithm interface {
 	// Take tries to make token the holder of key for a lease. The token may be the holder already.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
-	// Extend makes the lease of token end d from now. The error is [ErrExpired] if nobody has the lock, and
-	// [ErrLost] if another has it.
+	// Extend makes the lease of token end d from now. The error is [ErrExpired] if no token has the lock, and
+	// [ErrLost] if another token has it.
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 	// Release frees the lock if token holds it; if after is not zero, it lets the lock expire after that time.
 	// The errors are those of Extend.
 	Release(ctx context.Context, key, token string, after time.Duration) error
 	// Valid returns how much of a lease its holder may rely on, counted from before the command was sent: all
-	// of it, or less if clocks may differ.
+	// of the lease, or less if clocks may differ.
 	Valid(lease time.Duration) time.Duration
 }
 
-// An Attempt is the outcome of one Take. The zero value means that another has the lock, and nothing is known
-// about it.
+// An Attempt is the outcome of one Take. The zero value means that another token has the lock, and nothing is
+// known about its holder.
 type Attempt struct {
 	// Taken: the token has the lock.
 	Taken bool
 	// Holder is the token that has the lock instead, if it is known.
 	Holder string
-	// Left is how long the holder's lease still lasts; 0: that is not known.
+	// Left is how long the holder's lease still lasts, or 0 if that is unknown.
 	Left time.Duration
 	// Ambiguous: a reply was lost, so the token may have the lock nevertheless.
 	Ambiguous bool
@@ -63,7 +63,7 @@ type lock struct {
 	err       error // what is wrong with the options
 }
 
-// newLock returns a lock whose processes queue if there are notifiers.
+// newLock returns a lock. If n is not nil, the processes that wait for it queue.
 func newLock(a lease.Algorithm, n *lease.Notifiers, o Options) *lock {
 	l := &lock{algorithm: a, options: o.engine()}
 	l.locks.Notifiers = n
@@ -77,7 +77,7 @@ func (l *lock) Lock(ctx context.Context, key string) (*Lease, error) {
 	return l.lockBy(ctx, key, l.algorithm)
 }
 
-// lockBy is Lock by an algorithm that may be for this time only.
+// lockBy is Lock with an algorithm that may be used only once.
 func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Lease, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -93,8 +93,8 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 	return got, nil
 }
 
-// own is an Algorithm as the engine sees it. The engine also calls it in goroutines of its own, where a panic
-// would end the process.
+// own is a user's Algorithm as the engine needs it. The engine also calls it in background goroutines, where a
+// panic would end the process.
 type own struct{ Algorithm }
 
 func (a own) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
@@ -118,7 +118,7 @@ func (a own) Valid(lease time.Duration) time.Duration {
 	return a.Algorithm.Valid(lease)
 }
 
-// runnerOn returns how the algorithms of this package reach the Redis of pool.
+// runnerOn returns a runner on the Redis of pool.
 func runnerOn(pool *redis.Pool, timeout time.Duration) *scripting.Runner {
 	timeout = cmp.Or(timeout, DefaultTimeout)
 	return scripting.NewRunner(transport.NewRedigo(pool, timeout), timeout)

@@ -37,7 +37,8 @@ func (f *fake) slow(d time.Duration) { f.delay.Store(int64(d)) }
 func (f *fake) Take(ctx context.Context, key, token string, d time.Duration) (Attempt, error) {
 	var found Attempt
 	err := f.call(ctx, "Take", key, token, d, func() error {
-		if found.Taken = f.Locks.Take(key, token, d); !found.Taken {
+		found.Taken = f.Locks.Take(key, token, d)
+		if !found.Taken {
 			found.Holder, found.Left = f.Holder(key), f.Left(key)
 		}
 		return nil

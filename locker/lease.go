@@ -26,29 +26,29 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 //	defer cancel(nil)
 //	lease.OnLost(cancel)
 //
-// cancel is called once, in a goroutine of its own, or by OnLost itself if the lease is lost already. It may call
-// the lease's methods. If it panics in its goroutine, slog.Default logs that.
+// cancel is called once, in a new goroutine, or by OnLost itself if the lease is lost already. It may call the
+// lease's methods. If it panics in the new goroutine, slog.Default logs the panic.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
-// Extend makes the lease end d from now, even beyond MaxHold. The lease is still renewed, so a d that is shorter
-// than a renewal has no effect. d is at least 1 ms. The error is [ErrExpired] if the lease had expired and nobody
-// took the lock, [ErrLost] if another did, and [ErrUnavailable] if Redis did not say; then the lease goes on, for
-// as long as it lasts.
+// Extend makes the lease end d from now, even beyond MaxHold. The lease is still renewed, so a d that is
+// shorter than a renewal has no effect. d must be at least 1 ms. The error is [ErrExpired] if the lease had
+// expired and no other holder took the lock, and [ErrLost] if another holder did. If the outcome is unknown,
+// the error is [ErrUnavailable], and the lease goes on for as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)
 }
 
-// Unlock releases the lock. The error is [ErrExpired] if the lease had expired and nobody took the lock, and
-// [ErrLost] if another did: then another holder may have worked at the same time. Both may be wrong after a broken
-// connection: the release is repeated then, and finds that the lock is gone. With [ErrUnavailable] the lock stays
-// locked until its lease ends.
+// Unlock releases the lock. The error is [ErrExpired] if the lease had expired and no other holder took the
+// lock, and [ErrLost] if another holder did: it may have worked at the same time. Both may be wrong after a
+// broken connection, since the release is repeated then, and may find that the first try has released the lock.
+// With [ErrUnavailable] the lock may stay locked until its lease ends.
 //
 // A lock is released even if ctx has ended: only Options.Timeout bounds that. A second Unlock does nothing and
 // returns nil, so Unlock can be deferred.
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
-// UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for what must not be done again too
-// soon.
+// UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be
+// repeated too soon.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }

@@ -12,31 +12,32 @@ type Options struct {
 	// Lease is how long the lock outlives a holder that was killed. A live holder renews it every third of that
 	// time. Default 10 s, at least 1 ms.
 	Lease time.Duration
-	// Wait is the longest time to wait for the lock; NoWait is a single try. A round trip that is under way by
-	// then may take an eighth of Timeout more; with Redlock, it and the release after it. The first round trip
-	// has all of Timeout. Default 10 s.
+	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at
+	// the end of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it.
+	// The first round trip has all of Timeout. Default 10 s.
 	Wait time.Duration
 	// MaxHold is how long a lease is renewed. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
 	// or Lease if that is longer.
 	MaxHold time.Duration
-	// MaxWaiters is how many callers of this process may wait for one key; the holder does not count. Default
+	// MaxWaiters is how many callers of this process may wait for one key, not counting the holder. Default
 	// 128.
 	MaxWaiters int
-	// Backoff is the pause between two tries while another process holds the lock and cannot notify this one
-	// when it is free: with Spin only if Redis does not permit that. Default 1 ms, doubling up to 16 ms; with
-	// Redlock 10 ms up to 200 ms. Of 100 callers that polled for one lock, each to hold it for 1 ms, the default
-	// served 509 a second; fixed pauses of 1, 10 and 200 ms served 244, 349 and 164, and no pauses 163, since
-	// Redis was too busy.
+	// Backoff is the pause between two tries while another process holds the lock, if this process cannot be
+	// notified of its release: with Spin only if Redis does not permit that. Default 1 ms, doubling up to 16
+	// ms; with Redlock 10 ms up to 200 ms. When 100 callers polled for one lock, to hold it for 1 ms each, the
+	// default served 509 a second. Fixed pauses of 1, 10 and 200 ms served 244, 349 and 164. No pauses served
+	// 163, since Redis was too busy.
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
 	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it
 	// is for each node, by default a fiftieth of Lease, at least 10 ms.
 	Timeout time.Duration
-	// Label says what the locks are for, except those that [WithLabel] labels.
+	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string
-	// LocalClock makes Timestamp go by the clock of this host instead of that of Redis. It is for sharing locks
-	// with programs that do so; then all their clocks must agree. The other locks ignore it.
+	// LocalClock makes Timestamp use the clock of this host instead of that of Redis. It is for sharing locks
+	// with programs that use their host's clock; all these clocks must agree. The other locks ignore
+	// LocalClock.
 	LocalClock bool
 }
 
@@ -44,30 +45,30 @@ type Options struct {
 type Policy int
 
 const (
-	// Poll tries again after the pauses of Options.Backoff, so that it notices when the holder releases the
-	// lock.
+	// Poll tries again after the pauses of Options.Backoff, so that it notices a release soon.
 	Poll Policy = iota
-	// LeaseEnd sleeps until the holder's lease ends, and tries then. If that would be too late, Lock gives up at
-	// once. It suits long jobs: the second caller learns that in one round trip, and nobody polls for an hour. A
-	// release is noticed late, or not at all, except by callers of the holder's own process.
+	// LeaseEnd sleeps until the holder's lease ends, and tries then. If that would be too late, Lock gives up
+	// at once. LeaseEnd suits long jobs: the second caller gives up after one round trip, and does not poll for
+	// an hour. Only callers of the holder's own process notice a release at once; others notice it late, or not
+	// at all.
 	LeaseEnd
 )
 
-// Backoff is how long to pause between tries: Min before the second try, twice as long before each further one,
-// never more than Max. By chance a pause is up to a half shorter, so that callers that were turned away together
-// do not come back together.
+// Backoff is how long to pause between tries: Min before the second try, twice as long before each further try,
+// never more than Max. Each pause is shortened at random by up to half, so that callers that were refused
+// together do not try again together.
 type Backoff struct{ Min, Max time.Duration }
 
 // NoWait as Options.Wait means a single try.
 const NoWait time.Duration = 1
 
-// DefaultTimeout is the default of Options.Timeout: for a client that is to have the same.
+// DefaultTimeout is the default of Options.Timeout, for clients that should have the same timeout.
 const DefaultTimeout = 2 * time.Second
 
-// MaxKey is the length of the longest key in bytes. Redis would take more, but such a key is a mistake.
+// MaxKey is the length of the longest key in bytes. Redis accepts longer keys, but such a key is a mistake.
 const MaxKey = 1024
 
-// engine returns o for package lease.
+// engine returns o as package lease needs it.
 func (o Options) engine() lease.Options {
 	return lease.Options{
 		Lease:      o.Lease,

@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// An Owner is who holds a lock, according to its key. It is for people who look for a slow holder; nothing is
-// decided by it.
+// An Owner is the holder of a lock, as the lock's key describes it. It is for people who look for a slow
+// holder; no code depends on it.
 type Owner struct {
 	Host  string
 	PID   int
@@ -22,12 +22,13 @@ type Owner struct {
 // String returns host/pid and the label, as in "web-3/4711 POST /cart".
 func (o Owner) String() string { return lease.Owner(o).String() }
 
-// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows who had the lock: get it with [errors.As].
+// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows the holder of the lock. Get it with
+// [errors.As].
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
-	// Err is one of the two; nil: ErrTimeout.
+	// Err is ErrTimeout or ErrTooManyWaiters; nil means ErrTimeout.
 	Err error
 }
 
@@ -47,8 +48,9 @@ func (e *HeldError) Unwrap() error { return cmp.Or(e.Err, ErrTimeout) }
 
 type labelKey struct{}
 
-// WithLabel returns a context whose locks say what they are for, to callers that wait for them. The label is
-// stored in Redis, so it must not be a secret. It is cut to 64 bytes, and what cannot be printed is replaced.
+// WithLabel returns a context that labels the locks that are acquired with it. The errors of callers that wait
+// for such a lock contain the label. It is stored in Redis, so it must not be a secret. It is cut to 64 bytes,
+// and characters that cannot be printed are replaced.
 func WithLabel(ctx context.Context, label string) context.Context {
 	return context.WithValue(ctx, labelKey{}, label)
 }

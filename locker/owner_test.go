@@ -23,8 +23,8 @@ func TestHeldErrorText(t *testing.T) {
 		"without":              {token(""), time.Hour, "lock is held by web-3/4711 for 1h0m0s"},
 		"to the millisecond":   {token(""), 1_400_000, "lock is held by web-3/4711 for 1ms"},
 		"its clock is ahead":   {token(""), -time.Hour, "lock is held by web-3/4711 for 0s"},
-		"nobody knows":         {func(int64) string { return "" }, s, "lock is still held by another"},
-		"not a token":          {func(int64) string { return "value" }, s, "lock is still held by another: the lock's key belongs to something else"},
+		"nobody knows":         {func(int64) string { return "" }, s, "lock is still held by another holder"},
+		"not a token":          {func(int64) string { return "value" }, s, "lock is still held by another holder: the lock's key belongs to something else"},
 		"since before the era": {func(int64) string { return token("")(-1_700_000_000_000) }, 0, "lock is held by web-3/4711 for 735190h13m20s"},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {

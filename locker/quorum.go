@@ -8,28 +8,28 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A vote is what a node has answered.
+// A vote is the reply of a node.
 type vote int
 
 const (
-	silent vote = iota // nothing yet
+	silent vote = iota // no reply yet
 	yes                // done
 	no                 // another has the lock on that node
-	none               // nobody has
-	failed             // it could not be asked, or did not answer
+	none               // no token has it
+	failed             // the node could not be asked, or did not reply
 )
 
-// A tally is what the nodes of a Redlock have answered so far. Their number is odd.
+// A tally counts the replies of a Redlock's nodes. Their number is odd.
 type tally struct {
 	votes     []vote
-	others    []lease.Attempt // what those know that said no
-	errs      error           // of those that failed, in one line
-	ambiguous bool            // one of them may have done it all the same
+	others    []lease.Attempt // what the nodes that said no know of the holder
+	errs      error           // of the nodes that failed, in one line
+	ambiguous bool            // one of the failed nodes may have done the command
 }
 
 func newTally(nodes int) *tally { return &tally{votes: make([]vote, nodes)} }
 
-// quorum is more than half: two holders would need one node to say yes to both.
+// quorum is more than half of the nodes: two holders would need one node to say yes to both.
 func (t *tally) quorum() int { return len(t.votes)/2 + 1 }
 
 func (t *tally) count(v vote) int {
@@ -45,7 +45,7 @@ func (t *tally) count(v vote) int {
 // most reports whether a majority has voted v.
 func (t *tally) most(v vote) bool { return t.count(v) >= t.quorum() }
 
-// add counts the answer of a node.
+// add counts the reply of a node.
 func (t *tally) add(node int, found lease.Attempt, err error) {
 	switch {
 	case errors.Is(err, ErrLost):
@@ -55,7 +55,8 @@ func (t *tally) add(node int, found lease.Attempt, err error) {
 	case err != nil:
 		t.votes[node] = failed
 		t.ambiguous = t.ambiguous || scripting.MaybeDone(err)
-		if err = fmt.Errorf("node %d: %w", node+1, err); t.errs != nil {
+		err = fmt.Errorf("node %d: %w", node+1, err)
+		if t.errs != nil {
 			err = fmt.Errorf("%w; %w", t.errs, err)
 		}
 		t.errs = err
@@ -67,7 +68,7 @@ func (t *tally) add(node int, found lease.Attempt, err error) {
 	}
 }
 
-// addSilent counts those that have not answered as failed.
+// addSilent counts the nodes that have not replied as failed.
 func (t *tally) addSilent() {
 	for node, said := range t.votes {
 		if said == silent {
@@ -76,16 +77,16 @@ func (t *tally) addSilent() {
 	}
 }
 
-// complete reports whether all nodes have answered.
+// complete reports whether all nodes have replied.
 func (t *tally) complete() bool { return t.count(silent) == 0 }
 
-// decided reports whether no further answer can change the verdict.
+// decided reports whether no further reply can change the verdict.
 func (t *tally) decided() bool {
 	return t.most(yes) || t.most(no) || t.most(none) || t.most(failed) || t.complete()
 }
 
-// attempt is the outcome of a Take: a majority has said yes, or could have later.
-// An error means that there are too few to ask, or one that was asked twice.
+// attempt returns the outcome of a Take. It fails if a majority of the nodes has failed, or if a node was asked
+// twice.
 func (t *tally) attempt() (lease.Attempt, error) {
 	switch {
 	case errors.Is(t.errs, errSameNode):
@@ -99,8 +100,8 @@ func (t *tally) attempt() (lease.Attempt, error) {
 	}
 }
 
-// holder returns what is known of who has the lock instead. The votes may be split among several
-// who came at the same time. Then nobody has it, and nobody's lease need be waited for.
+// holder returns what is known of the holder. The votes may be split among several callers that came at the
+// same time. Then no caller has the lock, and there is no lease to wait for.
 func (t *tally) holder() lease.Attempt {
 	unknown := t.count(silent) + t.count(failed)
 	for _, some := range t.others {
@@ -118,14 +119,14 @@ func (t *tally) holder() lease.Attempt {
 	return lease.Attempt{}
 }
 
-// verdict is the outcome of an Extend or a Release. Where too few answers show no
-// majority, that is the error, unless so many say no that another may have one.
+// verdict returns the outcome of an Extend or a Release. If so many nodes failed that the rest is no majority,
+// that is the error, unless so many say no that another holder may have a majority.
 func (t *tally) verdict() error {
 	switch {
 	case t.most(yes):
 		return nil
 	case t.count(yes)+t.count(failed) >= t.quorum():
-		if t.ambiguous || t.count(yes) > 0 { // some nodes have done it, though others refused
+		if t.ambiguous || t.count(yes) > 0 { // some nodes have done the command, although others refused
 			return scripting.AsMaybeDone(t.err())
 		}
 		return t.err()
@@ -136,7 +137,7 @@ func (t *tally) verdict() error {
 	}
 }
 
-// undone counts the nodes that said yes to t, and v to the release that was to undo it.
+// undone counts the nodes that said yes to t, and v to the release that undoes t.
 func (t *tally) undone(release *tally, v vote) int {
 	n := 0
 	for node, said := range t.votes {
@@ -147,7 +148,7 @@ func (t *tally) undone(release *tally, v vote) int {
 	return n
 }
 
-// err says why too few nodes answered. What it wraps, the nodes decide: as a rule ErrUnavailable.
+// err returns why too few nodes replied. It wraps the errors of the nodes: as a rule ErrUnavailable.
 func (t *tally) err() error {
 	return fmt.Errorf("%d of %d nodes failed: %w", t.count(failed), len(t.votes), t.errs)
 }

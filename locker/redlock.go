@@ -15,28 +15,28 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock on more than half
-// of them has the lock, so it survives the loss of the others. The algorithm is the one of Redis's documentation
-// of distributed locks:
+// Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock on more than
+// half of the nodes has the lock. So the lock survives the loss of the others. The algorithm is that of Redis's
+// documentation of distributed locks:
 //
 //   - All nodes are asked at once, each for at most Options.Timeout.
-//   - With a majority the lock is won, for the lease, less the time it took, less a hundredth of the lease and
-//     2 ms for clocks that run differently: [Lease.Validity].
-//   - Without a majority it is released on all of them, even if the reply was no or was lost, and tried again
-//     after a random pause.
+//   - With a majority the lock is acquired. [Lease.Validity] is the lease, minus the time that the round trips
+//     took, minus a hundredth of the lease and 2 ms for clocks that run at different speeds.
+//   - Without a majority it is released on all nodes, even if a node's reply was no or was lost, and tried
+//     again after a random pause.
 //
-// Nodes must not be replicas of each other. A node that restarts without its data has forgotten who has the lock:
-// keep it down for the time of a lease, or let it sync each write to disk.
+// Nodes must not be replicas of each other. A node that restarts without its data has forgotten the holder:
+// keep the node down for the time of a lease, or let it sync each write to disk.
 //
-// A node that is down or slow costs at most its timeout, and nothing if the others are a majority and all nodes
-// have answered once, which shows that they are not the same.
+// A node that is down or slow costs at most its timeout. It costs nothing if the others are a majority and all
+// nodes have replied once, which shows that they are different servers.
 type Redlock struct {
 	lock    *lock
 	nodes   []lease.Algorithm
 	timeout time.Duration // of each
 
-	// distinct: all nodes have said yes to one Take, so none was met twice. Until then a Take
-	// waits for all of them.
+	// distinct: all nodes have said yes to one Take, so they are different servers. Until then a Take waits for
+	// all of them.
 	distinct atomic.Bool
 }
 
@@ -57,8 +57,9 @@ func NewRedlock(pools []*redis.Pool, o Options) *Redlock {
 	return r
 }
 
-// NewRedlockOn returns a lock on an odd number of Redis servers, over any clients, which stay the caller's. Each
-// should take no longer than Options.Timeout for a round trip; after that Redlock does not wait for it.
+// NewRedlockOn returns a lock on an odd number of Redis servers, over any clients. The caller must close the
+// clients. A client should take no longer than Options.Timeout for a round trip; Redlock does not wait any
+// longer.
 func NewRedlockOn(clients []transport.Client, o Options) *Redlock {
 	o = o.forRedlock()
 	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
@@ -76,7 +77,7 @@ func (r *Redlock) refuse(err error) {
 	}
 }
 
-// forRedlock returns the options with the defaults that are Redlock's own.
+// forRedlock returns the options with those defaults that only Redlock has.
 func (o Options) forRedlock() Options {
 	held := o.held()
 	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
@@ -84,7 +85,7 @@ func (o Options) forRedlock() Options {
 	return o
 }
 
-// held is for how long the lock is taken at once.
+// held returns the lease that one Take asks for.
 func (o Options) held() time.Duration {
 	held := cmp.Or(o.Lease, lease.DefaultLease)
 	if o.MaxHold > 0 {
@@ -115,19 +116,19 @@ func checkDistinct(pools []*redis.Pool) error {
 // errSameNode: a node that is asked twice must not have two votes.
 var errSameNode = errors.New("it is the same Redis")
 
-// checkTimes checks for how long the lock is taken at once, and how long a node may take.
+// checkTimes checks the lease that one Take asks for, and how long a node may take.
 func checkTimes(held, timeout time.Duration) error {
 	switch {
 	case held < 10*time.Millisecond:
-		return fmt.Errorf("Options.Lease or MaxHold is %v: it must be at least 10ms, of which the clocks take some", held)
+		return fmt.Errorf("Options.Lease or MaxHold is %v: it must be at least 10ms, since a part of it is reserved for clocks that differ", held)
 	case timeout > held/4:
 		return fmt.Errorf("Options.Timeout is %v, and Lease or MaxHold %v: a node may take a quarter of it at most", timeout, held)
 	}
 	return nil
 }
 
-// Lock takes key by the rules of [Locker]. The error wraps [ErrUnavailable] if half of the nodes or more do not
-// answer.
+// Lock acquires key by the rules of [Locker]. The error wraps [ErrUnavailable] if half of the nodes or more do
+// not reply.
 func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
 	return r.lock.lockBy(ctx, key, newRedlock(r))
 }

@@ -18,20 +18,20 @@ import (
 
 // redlock is the algorithm of a [Redlock], for one lease.
 //
-// Each Take writes a token of its own, with the number of the try in it. With the
-// same one, a release that was sent after a failed try, and is still on its way
-// to a slow node, could undo the next one, which believes in that node's yes.
+// Each Take writes a different token, which contains the number of the try. With the same token, a release that
+// was sent after a failed try, and is still on its way to a slow node, could undo the next try, which relies on
+// that node's yes.
 type redlock struct {
 	lock *Redlock
 	last try
-	// strays are tries whose tokens each node may still have or get. The sweep of the engine
-	// knows only one token. Only questions to that node look at them, one at a time.
+	// strays has, for each node, the tries whose tokens the node may still have or get. The engine's sweep
+	// knows only one token. Only the questions to a node use its strays, one question at a time.
 	strays [][]try
 
-	// Each node gets its questions one after another, in the order of the calls of ask.
-	// So a release does not overtake the take that it is to undo.
+	// Each node gets its questions one after another, in the order of the calls of ask. So a release does not
+	// overtake the take that it undoes.
 	mu    sync.Mutex      // guards the slice
-	asked []chan struct{} // of each node: closed when it is through with the last question
+	asked []chan struct{} // of each node: closed when its last question is done
 }
 
 // A try is one Take.
@@ -71,7 +71,7 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 	}
 	found, err := t.attempt()
 	if !found.Taken {
-		// All are asked to release it. Those that said yes are waited for.
+		// All nodes are asked to release it. Take waits for those that said yes.
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
 			return t.undone(released, silent) == 0
 		})
@@ -90,7 +90,7 @@ func (r *redlock) Release(ctx context.Context, key, _ string, after time.Duratio
 	return r.ask(ctx, r.release(key, after), (*tally).decided).verdict()
 }
 
-// release gives back what the last try took, and what earlier ones may have left.
+// release releases what the last try has acquired, and what earlier tries may have left.
 func (r *redlock) release(key string, after time.Duration) question {
 	last := r.last
 	return func(ctx context.Context, node int) (lease.Attempt, error) {
@@ -107,22 +107,22 @@ func (r *redlock) release(key string, after time.Duration) question {
 	}
 }
 
-// stray notes a try for a node, and forgets those whose leases are over.
+// stray notes a try for a node, and forgets tries whose leases have expired.
 func (r *redlock) stray(node int, t try) {
 	over := func(old try) bool { return old == t || time.Now().After(old.end) }
 	r.strays[node] = append(slices.DeleteFunc(r.strays[node], over), t)
 }
 
-// Valid takes off what the nodes' clocks and this process's may differ in the time of a lease.
+// Valid subtracts by how much the clocks of the nodes and of this process may differ during a lease.
 func (*redlock) Valid(lease time.Duration) time.Duration {
 	return lease - lease/100 - 2*time.Millisecond
 }
 
-// on is the try's token on a node. It begins with the node's number, so that one that is asked
-// twice, by two addresses, is found out: it has the token under another number.
+// on returns the try's token for a node. It begins with the node's number. So a server that is asked twice, by
+// two addresses, is detected: it has the token with another number.
 func (t try) on(node int) string { return fmt.Sprintf("%d.%d:%s", node+1, t.number, t.token) }
 
-// cutNode splits node number and token; any other string is returned unchanged.
+// cutNode splits such a token into the node and the try's token. It returns any other string unchanged.
 func cutNode(s string) (node int, token string) {
 	number, token, _ := strings.Cut(s, ":")
 	first, _, _ := strings.Cut(number, ".")
@@ -133,22 +133,22 @@ func cutNode(s string) (node int, token string) {
 	return node - 1, token
 }
 
-// A question is put to one node, counted from 0. Its ctx does not end with that of ask: the
-// node is to get it even if nobody waits for the answer.
+// A question is sent to one node, counted from 0. Its ctx does not end with that of ask: the node must get the
+// question even if no caller waits for the reply.
 type question func(ctx context.Context, node int) (lease.Attempt, error)
 
 // errSilent reads like the timeout of the node's connection.
 var errSilent = fmt.Errorf("%w: %w", ErrUnavailable, os.ErrDeadlineExceeded)
 
-// ask puts a question to all nodes at once, and counts their answers until it has heard enough,
-// or their time is over. Those that come later are not counted.
+// ask sends a question to all nodes at once, and counts the replies until they are enough, or the nodes' time
+// has passed. Later replies are not counted.
 func (r *redlock) ask(ctx context.Context, q question, enough func(*tally) bool) *tally {
 	type answer struct {
 		node  int
 		found lease.Attempt
 		err   error
 	}
-	answers := make(chan answer, len(r.asked)) // room for all, so that none waits to be heard
+	answers := make(chan answer, len(r.asked)) // room for all, so that no goroutine waits
 	r.mu.Lock()
 	for node, before := range r.asked {
 		done := make(chan struct{})

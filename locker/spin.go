@@ -14,8 +14,8 @@ import (
 // a script that deletes the key only if it still holds the token.
 //
 // Callers of one process are served in the order in which they came. So are the processes that wait: each has
-// its place in a queue in Redis, and is notified when its turn has come. If Redis does not permit that, they try
-// again after a jittered pause.
+// its place in a queue in Redis, and is notified when its turn has come. If Redis does not permit that, a
+// process tries again after a random pause.
 type Spin struct{ lock Locker }
 
 // NewSpin returns a spin lock on the Redis of pool.
@@ -23,7 +23,7 @@ func NewSpin(pool *redis.Pool, o Options) *Spin {
 	return &Spin{New(spinOn(runnerOn(pool, o.Timeout)), o)}
 }
 
-// Lock takes key itself, by the rules of [Locker].
+// Lock acquires key by the rules of [Locker]. The lock is key itself.
 func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.lock.Lock(ctx, key) }
 
 // SpinAlgorithm returns the algorithm of [Spin] on any client, for [New].

@@ -12,24 +12,25 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timestamp is the lock whose value is the moment at which it expires, in Unix milliseconds. It was in Redis's
-// documentation of SETNX before SET had options, and many programs take it by SETNX, GET and GETSET. It excludes
-// those and they exclude it:
+// Timestamp is the lock whose value is the time at which it expires, in Unix milliseconds. It was in Redis's
+// documentation of SETNX before SET had options, and many programs take it by SETNX, GET and GETSET. Timestamp
+// and such programs exclude each other:
 //
 //   - If there is no value: SETNX with now + lease.
-//   - A value in the past is a stale lock: GETSET it with now + lease. The caller that gets back a value in the
-//     past has won. A stale lock is never deleted: the next caller to do so would delete the winner's.
-//   - To release, DEL it, unless it is stale: then it may be another's.
+//   - A value in the past is a stale lock: GETSET it with now + lease. The caller that gets a value in the past
+//     has won. A stale lock is never deleted, since a second caller would delete the winner's lock.
+//   - To release, DEL it, unless it is stale: then it may belong to another holder.
 //
 // Here each of these is one script. Still, programs that take the lock step by step may change the value of a
-// winner, as timestamp.lua explains. A winner is known by a note in a second key, {<key>}.owner, which others
-// need not know. Until the winner extends its lease, the lock ends when a loser's lease would: so all should use
-// leases of about the same length.
+// winner, as timestamp.lua explains. A note in a second key, {<key>}.owner, identifies the winner; other
+// programs need not know that key. Until the winner extends its lease, the lock may end when a loser's lease
+// would. So all programs should use leases of about the same length.
 //
-// Redis says which time it is, so the clocks of hosts need not agree. Programs that write the time of their own
-// host need Options.LocalClock; and no clock may jump, since the lock expires when a clock says so.
+// Redis's clock counts, so the clocks of hosts need not agree. To share a lock with programs that write the
+// time of their own host, set Options.LocalClock. No clock may jump, since the lock expires when a clock says
+// so.
 //
-// Like any lock by time alone, it is no fence: the holder cannot be distinguished from one that came later. Call
+// Like any lock by time alone, it is not a fence: a holder cannot be distinguished from a later holder. Call
 // [Lease.Extend] before a step that matters.
 type Timestamp struct{ lock Locker }
 
@@ -38,8 +39,8 @@ func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
 	return &Timestamp{New(timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}, o)}
 }
 
-// Lock takes key by the rules of [Locker]. A value that is not a time in Unix milliseconds is an [ErrForeign],
-// at once.
+// Lock acquires key by the rules of [Locker]. If the value is not a time in Unix milliseconds, it returns
+// [ErrForeign] at once.
 func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
 	return t.lock.Lock(ctx, key)
 }
@@ -62,7 +63,7 @@ var timestampScript = scripting.NewScript(timestampText)
 
 func (t timestamp) Take(ctx context.Context, key, token string, span time.Duration) (Attempt, error) {
 	found, err := lease.ReadTake(t.run(ctx, key, "take", token, span))
-	if found.Holder == lease.Unnamed { // it left no note
+	if found.Holder == lease.Unnamed { // the holder left no note
 		found.Holder = ""
 	}
 	return Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left}, err
@@ -84,7 +85,7 @@ func (t timestamp) run(ctx context.Context, key, step, token string, d time.Dura
 	return t.runner.Run(ctx, timestampScript, scripting.Keys{key, noteKey(key)}, step, token, d.Milliseconds(), now)
 }
 
-// noteKey is in the slot of key. No two keys share a note, not even k and {k}.
+// noteKey returns the key of the note. It is in the slot of key. No two keys share a note, not even k and {k}.
 func noteKey(key string) string {
 	switch tag, own := lease.HashTag(key); {
 	case own:
@@ -96,5 +97,5 @@ func noteKey(key string) string {
 	}
 }
 
-// Valid returns lease: there is one Redis, or the clocks agree.
+// Valid returns lease: there is one clock, or the clocks agree.
 func (timestamp) Valid(lease time.Duration) time.Duration { return lease }

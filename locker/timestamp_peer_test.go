@@ -157,7 +157,8 @@ func (c *contender) take() step {
 func (c *contender) release() step {
 	c.holds = false
 	err := c.Release(context.Background(), "k", c.token, 0)
-	if c.lost = errors.Is(err, ErrLost); err != nil && !c.lost {
+	c.lost = errors.Is(err, ErrLost)
+	if err != nil && !c.lost {
 		c.t.Errorf("Release: %v", err)
 	}
 	return nil

@@ -47,7 +47,8 @@ func explore(run func(choose func(n int) int)) {
 func interleave(choose func(n int) int, steps []step, check func()) {
 	for len(steps) > 0 {
 		i := choose(len(steps))
-		if steps[i] = steps[i](); steps[i] == nil {
+		steps[i] = steps[i]()
+		if steps[i] == nil {
 			steps = slices.Delete(steps, i, i+1)
 		}
 		check()
@@ -212,7 +213,8 @@ func (r *race) giveBack(steps []step) []step {
 		var next step
 		do := first
 		next = func() step {
-			if do = do(); do != nil {
+			do = do()
+			if do != nil {
 				return next
 			}
 			switch {

@@ -17,8 +17,20 @@ func (rw *response) decorate(h http.Header, early bool) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	used := rq.session != nil && (early || keep.Used(rq.session)) // perhaps after its commit
-	if used || rq.refused {
-		rw.keepPrivate(h)
+	// Shared caches must not keep the response, unless it says itself what caches may do; and it varies by
+	// cookie or token. Both, since some caches ignore Vary.
+	_, chosen := h["Cache-Control"]
+	vary := rq.sessions.cookies.vary
+	switch {
+	case !used && !rq.refused:
+	case !chosen && len(h["Vary"]) == 0:
+		rw.caching = [...]string{vary, "private"}
+		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]
+	default:
+		if !chosen {
+			h.Set("Cache-Control", "private")
+		}
+		varyBy(h, vary)
 	}
 	if rq.cookie != nil {
 		if rq.sessions.cookies.token == nil {
@@ -26,21 +38,6 @@ func (rw *response) decorate(h http.Header, early bool) {
 		}
 		forbidCaching(h) // a cache would hand the session on, or the token in the body
 	}
-}
-
-// keepPrivate keeps a response out of shared caches, unless it says itself what caches may do, and
-// lets it vary by cookie or token. Both, since some caches ignore Vary.
-func (rw *response) keepPrivate(h http.Header) {
-	_, chosen := h["Cache-Control"]
-	if !chosen && len(h["Vary"]) == 0 {
-		rw.caching = [...]string{rw.request.sessions.cookies.vary, "private"}
-		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]
-		return
-	}
-	if !chosen {
-		h.Set("Cache-Control", "private")
-	}
-	varyBy(h, rw.request.sessions.cookies.vary)
 }
 
 // varyBy adds a field to Vary, and makes one line of all of it, since some caches look only at the

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P11: not every cache looks at Vary, so an answer that was made of the session is also private,
+// P11: not every cache looks at Vary, so a response that was made of the session is also private,
 // unless the handler, or one around it, says what caches may do.
 func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	}
 }
 
-// P11: once an answer has begun, its header cannot change any more, and the handler may read the
+// P11: once a response has begun, its header cannot change any more, and the handler may read the
 // session all the same: for the footer of a long page, say.
 func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestVaryIsOneLine(t *testing.T) {
 	})
 }
 
-// P11: a cache would hand an answer that sets the cookie to the next visitor, and so
+// P11: a cache would hand a response that sets the cookie to the next visitor, and so
 // the session. That holds whatever the handler, or one around it, asks of caches.
 func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -180,7 +180,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 				t.Errorf("%s: too much is taken out: %v", path, a.Header)
 			}
 		}
-		// Whether an answer without a cookie is cached is up to the handler.
+		// Whether a response without a cookie is cached is up to the handler.
 		if a := v.get(s.URL + "/nothing"); a.Header.Get("CDN-Cache-Control") == "" || a.Header.Get("Cache-Control") == "no-store" {
 			t.Errorf("%v", a.Header)
 		}
@@ -193,7 +193,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 	})
 }
 
-// P11: an answer for which the session was asked anything but its id, which is for
+// P11: a response for which the session was asked anything but its id, which is for
 // logs, varies by cookie: a cache must not hand one visitor's page to another.
 func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

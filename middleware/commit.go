@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,50 +15,42 @@ import (
 
 // A commit takes what the handler has done to its session to Redis:
 //
-//	saveSession  seals the session, which says what has changed
-//	decide       says what that means (decide.go)
-//	carryOut     does it: it writes the record, and releases the lock
+//	closeSession  asks the session what has changed
+//	decide        says what that means (decide.go)
+//	carryOut      does it: it writes the record, and releases the lock
 //
 // What gives the session another id, or ends it, is in id.go; what has no lock, in optimistic.go.
 type commit struct {
 	rq     *request
 	by     string      // what made it necessary
 	change keep.Change // what the handler has done
-	done   event       // what hooks are to be called for
+	done   event       // what a hook is to be called for
 }
 
 // commit saves the session and releases its lock when it is first called, and after each Reopen.
 // Otherwise it returns the error of the last time. begins: the response begins if that succeeds.
 func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
-	err := c.runLocked(begins)
-	if c.done.do == leave {
-		return err
-	}
-	ctx := context.Context(&rq.context)
-	if rq.lazy != nil {
-		ctx = rq.lazy
-	}
-	rq.sessions.options.Hooks.callHook(ctx, c.done)
-	return err
-}
-
-// runLocked is commit without hooks, which are called when mu is free.
-func (c *commit) runLocked(begins bool) error {
-	rq := c.rq
 	rq.mu.Lock()
 	defer func() {
 		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
 		}
 		rq.mu.Unlock()
+		if c.done.do != leave { // the hook may use the request, so mu must be free
+			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), c.done)
+		}
 	}()
 	if !rq.committed {
 		rq.committed = true
 		if rq.session != nil { // in mode Lazy it may never have been started
 			rq.err = errAbandoned // if the Logger panics, or Label
-			rq.err = c.saveSession()
-			rq.commitFailed.Store(rq.err != nil && !rq.begun)
+			err := c.closeSession()
+			if err == nil {
+				err = c.carryOut()
+			}
+			rq.err = err
+			rq.commitFailed.Store(err != nil && !rq.begun)
 		}
 	}
 	rq.begun = rq.begun || begins && rq.err == nil
@@ -66,8 +59,9 @@ func (c *commit) runLocked(begins bool) error {
 
 const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
 
-// saveSession seals the session, and carries out what the handler has done to it.
-func (c *commit) saveSession() (err error) {
+// closeSession closes the session, which says what the handler has done to it. The error says why nothing of
+// that may be saved.
+func (c *commit) closeSession() (err error) {
 	rq := c.rq
 	c.change, err = keep.Close(rq.session, c.by)
 	if errors.Is(err, session.ErrReadOnly) {
@@ -80,26 +74,15 @@ func (c *commit) saveSession() (err error) {
 	if c.change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
 	}
-	if err == nil {
-		err = c.overdue()
-	}
-	if err == nil {
-		err = c.carryOut()
+	if err == nil && (c.change.Changed || c.change.Renewed || c.change.Destroyed) {
+		// If the request's own deadline is over, what set it, such as an http.TimeoutHandler, has sent a failure
+		// already. A client that has gone away, which cancels the context, is no such case. A deadline that
+		// passes during the commit is not seen.
+		if ended := rq.base.Context().Err(); errors.Is(ended, context.DeadlineExceeded) {
+			err = fmt.Errorf("middleware: the request's deadline was over, so its session was not saved: %w", ended)
+		}
 	}
 	return err
-}
-
-// overdue refuses a change if the request's own deadline is over: what set it, such as an
-// http.TimeoutHandler, has sent a failure already. A client that has gone away, which cancels the
-// context, is no such case. A deadline that passes during the commit is not seen.
-func (c *commit) overdue() error {
-	if !c.change.Changed && !c.change.Renewed && !c.change.Destroyed {
-		return nil // there is nothing to lose, and the response may be wanted
-	}
-	if ended := c.rq.base.Context().Err(); errors.Is(ended, context.DeadlineExceeded) {
-		return fmt.Errorf("middleware: the request's deadline was over, so its session was not saved: %w", ended)
-	}
-	return nil
 }
 
 // carryOut does what decide says.

@@ -186,7 +186,7 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 
 // A sibling domain plants a cookie of its own, which the browser sends first. After the login
 // that cookie is dead, and the visitor's own counts. Neither it nor its session can be removed by
-// the answer to a logout, and it does no harm.
+// the response to a logout, and it does no harm.
 func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// What a handler discards is not saved, and its answer goes out. What it does after that is saved.
+// What a handler discards is not saved, and its response goes out. What it does after that is saved.
 func TestDiscard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := siteWith(t, r, middleware.Options{}, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -41,7 +41,7 @@ func TestDiscard(t *testing.T) {
 	})
 }
 
-// P7: Options.Discard keeps half-done work out of the session where the answer is an error that
+// P7: Options.Discard keeps half-done work out of the session where the response is an error that
 // something inside the sessions has made, such as a framework's recovery.
 func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 	t.Parallel()

@@ -70,14 +70,14 @@ func Example_login() {
 			http.Error(w, "wrong password", http.StatusForbidden)
 			return
 		}
-		session.FromContext(r.Context()).Login(user) // an id from before it is worth nothing after it
+		session.FromContext(r.Context()).Login(user) // gives the session a new ID: one planted before is worthless
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
-	// Without this, another site's form could log the visitor in as somebody else.
+	// Without this, another site's form could log the visitor in as another user.
 	server.Handler = http.NewCrossOriginProtection().Handler(sessions.Handler(mux))
 }
 
@@ -104,7 +104,7 @@ func Example_commit() {
 		s := session.FromContext(r.Context())
 		cart, _ := session.Pop[[]string](s, "cart")
 		if err := s.Commit(r.Context()); err != nil {
-			return // the answer is that error, whatever is written here
+			return // the response is that error, whatever is written here
 		}
 		if err := sendMail(r.Context(), strings.Join(cart, ", ")); err != nil {
 			http.Error(w, "ordered, but the mail was not sent", http.StatusAccepted)
@@ -134,14 +134,14 @@ func Example_lazy() {
 // A custom page for errors, which are logged already.
 func ExampleOptions_onError() {
 	_ = middleware.Options{
-		Keys: [][]byte{key, oldKey}, // the first one signs, both verify
+		Keys: [][]byte{key, oldKey}, // the first key signs, both verify
 		OnError: func(w http.ResponseWriter, r *http.Request, err error) {
 			w.WriteHeader(middleware.Status(err))
 			fmt.Fprintln(w, "<h1>Please try again</h1>")
 		},
 		OnCorrupt: func(r *http.Request, err error) error {
 			slog.Error("a session was damaged", "error", err)
-			return nil // begin an empty one
+			return nil // begin an empty session
 		},
 	}
 }
@@ -161,7 +161,7 @@ func Example_upload() {
 			return
 		}
 		if err := s.Commit(r.Context()); err != nil {
-			return // the answer is that error, whatever is written here
+			return // the response is that error, whatever is written here
 		}
 		picture, err := keepPicture(user, r.Body)
 		if err != nil {
@@ -202,7 +202,7 @@ func Example_flash() {
 func Example_websocket() {
 	mux.HandleFunc("GET /chat", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
-		conn, err := websocket.Accept(w, r, nil) // which commits the session
+		conn, err := websocket.Accept(w, r, nil) // this commits the session
 		if err != nil {
 			return
 		}
@@ -216,7 +216,7 @@ func Example_websocket() {
 				_ = conn.Close(websocket.StatusPolicyViolation, "logged out")
 				return
 			} else if err != nil {
-				continue // it is logged; the next message may find the session free
+				continue // it is logged; the session may be free at the next message
 			}
 			n, _ := session.Get[int](s, "messages")
 			s.Set("messages", n+1)
@@ -235,7 +235,7 @@ func ExampleSessions_Update() {
 			return nil
 		})
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrGone) {
-			return nil // nobody is there to read it
+			return nil // the visitor has gone
 		}
 		return err
 	}
@@ -274,7 +274,7 @@ func ExampleSessions_List() {
 			if !d.Seen.IsZero() {
 				seen = d.Seen.Format(time.DateTime)
 			}
-			fmt.Fprintln(w, d.ID, d.Device, d.Created, seen, d.Expires, d.ID == s.ID()) // true: this one
+			fmt.Fprintln(w, d.ID, d.Device, d.Created, seen, d.Expires, d.ID == s.ID()) // true: this session
 		}
 	}
 	mux.Handle("GET /devices", sessions.Optimistic(http.HandlerFunc(devices)))
@@ -282,10 +282,10 @@ func ExampleSessions_List() {
 		s, id := session.FromContext(r.Context()), r.PostFormValue("id")
 		list, err := sessions.List(r.Context(), s.User())
 		isTheirs := slices.ContainsFunc(list, func(d middleware.Info) bool { return d.ID == id })
-		if err == nil && isTheirs { // nobody may end what is another's
+		if err == nil && isTheirs { // a user may end only their own sessions
 			err = sessions.End(r.Context(), id)
 		}
-		if err != nil && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound) { // else it is over
+		if err != nil && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound) { // otherwise it has ended
 			slog.ErrorContext(r.Context(), "ending a session", "id", id, "error", err)
 			http.Error(w, "please try again", middleware.Status(err))
 			return
@@ -298,7 +298,7 @@ func ExampleSessions_List() {
 func ExampleSessions_EndAll() {
 	mux.HandleFunc("POST /password", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
-		if !changePassword(r, s.User()) { // first, so that no login with the old one begins after EndAll
+		if !changePassword(r, s.User()) { // first, so that no login with the old password begins after EndAll
 			http.Error(w, "wrong password", http.StatusForbidden)
 			return
 		}
@@ -323,7 +323,7 @@ func ExampleSessions_EndAll_everywhere() {
 				return
 			}
 		}
-		s.Destroy() // so that this client forgets its cookie
+		s.Destroy() // so that this client deletes its cookie
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 }
@@ -354,7 +354,7 @@ func ExampleOptions_token() {
 		s := session.FromContext(r.Context())
 		s.Login(user)
 		if err := s.Commit(r.Context()); err != nil {
-			return // the answer is that error, whatever is written here
+			return // the response is that error, whatever is written here
 		}
 		token, err := sessions.Token(r.Context())
 		if err != nil {

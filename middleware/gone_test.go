@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P4: what a request does, and what its cookie is worth, decide together about the answer and
+// P4: what a request does, and the state of its cookie's session, together decide the response and
 // the client's cookie.
 func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 }
 
 // P4: a write that comes after the logout is refused. It brings nothing back,
-// and its answer leaves the visitor's cookies alone.
+// and its response leaves the visitor's cookies alone.
 func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -163,7 +163,7 @@ func TestRenewMovesTheSession(t *testing.T) {
 	})
 }
 
-// P3: a holder whose lock is over, or gone, cannot write over the next one.
+// P3: a holder whose lock has expired, or is gone, cannot overwrite the next holder's record.
 func TestAStaleHolderCannotWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		const maxHold = 10 * time.Second
@@ -185,8 +185,8 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 	})
 }
 
-// P4: nobody is shut out. Whatever has ended the session, the visitor can log in at once, and
-// go to pages that write; scripts get the 409, and no cookie.
+// P4: no visitor is shut out. Whatever has ended the session, the visitor can log in at once, and
+// visit pages that write. Scripts get the 409, and no cookie.
 func TestNobodyIsShutOut(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *site, v *visitor){
@@ -281,7 +281,7 @@ func TestADoubleClickOnLogin(t *testing.T) {
 }
 
 // P4: a script's request was under way when the visitor logged in, and is answered after it.
-// Its answer does not take the new cookie away.
+// Its response does not take the new cookie away.
 func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		came, pass := make(chan struct{}), make(chan struct{})

@@ -48,7 +48,7 @@ func (a *audit) want(t *testing.T, lines ...string) {
 	a.lines = nil
 }
 
-// Whatever begins, renews or ends a session is noted once, by the time the client has the answer;
+// Whatever begins, renews or ends a session is noted once, by the time the client has the response;
 // what only uses it is not.
 func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -85,7 +85,7 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	})
 }
 
-// What was not saved, or maybe not, is not noted.
+// A change that was not saved, or maybe not, is not noted.
 func TestNoHookForAFailedCommit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*session.Session){
@@ -110,7 +110,8 @@ func TestNoHookForAFailedCommit(t *testing.T) {
 	}
 }
 
-// A hook runs while nothing is held: it may use the session, in every mode, and so may others.
+// A hook runs while the session is free: it may use the session, in every mode, and so may other
+// requests.
 func TestNothingIsHeldDuringAHook(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site

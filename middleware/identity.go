@@ -83,11 +83,27 @@ func (i *identity) setPattern(pattern string) {
 	i.pattern = cmp.Or(i.pattern, pattern)
 }
 
-// route returns the pattern without its method.
-func (i *identity) route() string {
+// label tells waiters what holds the session: the method, and the route's pattern if a router has found
+// it. It has no part of the path itself, which may be a secret, as in the link of a mail.
+func (rq *request) label() string {
+	if label := rq.sessions.options.Label; label != nil {
+		return label(rq.base)
+	}
+	method, route := rq.name()
+	if route == "" {
+		return method
+	}
+	return method + " " + route
+}
+
+// name returns the method, cut short since a client may have made it up, and the route's pattern without its
+// method, if it is known.
+func (rq *request) name() (method, route string) {
+	method = rq.base.Method
+	i := &rq.identity
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.pattern[strings.Index(i.pattern, " ")+1:]
+	return method[:min(len(method), 16)], i.pattern[strings.Index(i.pattern, " ")+1:]
 }
 
 // arrival returns when the request counts as one that has arrived.

@@ -27,7 +27,7 @@ var changes = map[string]func(s *session.Session){
 	"Destroy": func(s *session.Session) { s.Destroy() },
 }
 
-// P2: a handler changes the session after its Commit, and nothing of the answer has left yet. The
+// P2: a handler changes the session after its Commit, and nothing of the response has left yet. The
 // client gets an error, whatever the handler answers or has answered. The connection stays whole:
 // a browser would repeat the request, and so the handler's work.
 func TestALateChangeIsAnError(t *testing.T) {
@@ -80,9 +80,9 @@ func TestALateChangeIsAnError(t *testing.T) {
 	}
 }
 
-// P2: what is set after the commit cannot be saved. It is not lost in silence
-// either: no client takes an answer that has begun for complete, not even one whose length was
-// declared and which was written in full. If nothing has left, OnError sees which change it was.
+// P2: a change after the commit cannot be saved. It is not lost in silence either: no client takes
+// a response that has begun for complete, not even one whose length was declared and which was
+// written in full. If nothing has left, OnError sees which change it was.
 func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(w http.ResponseWriter){
@@ -164,7 +164,7 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 	})
 }
 
-// P2: once the handler has the connection, cutting the answer off means closing it. If the change
+// P2: once the handler has the connection, cutting the response off means closing it. If the change
 // comes while the connection changes hands, the handler does not get it.
 func TestALateChangeClosesAHijackedConnection(t *testing.T) {
 	t.Parallel()

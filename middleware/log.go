@@ -15,8 +15,9 @@ import (
 // just be opened.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
 	rq.sessions.logLine(rq.base.Context(), level, kind, message, func() []slog.Attr {
+		method, route := rq.name()
 		return append([]slog.Attr{slog.String("kind", kind), slog.String("session", rq.identity.knownID()),
-			slog.String("method", clip(rq.base.Method)), slog.String("route", rq.identity.route())}, attrs...)
+			slog.String("method", method), slog.String("route", route)}, attrs...)
 	})
 }
 

@@ -45,7 +45,7 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 	})
 }
 
-// What a client makes up does not make a line long.
+// Text that a client chooses does not make a log line long.
 func TestALineIsShort(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		log := &logtest.Buffer{}
@@ -61,7 +61,8 @@ func TestALineIsShort(t *testing.T) {
 	})
 }
 
-// Nor does what a handler makes of that: a key, a label, a user, a device. The same holds for errors.
+// Nor does text that a handler takes from a request: a key, a label, a user, a device. The same
+// holds for errors.
 func TestWhatHandlersMakeOfARequestIsClipped(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 50_000)
@@ -122,7 +123,7 @@ func TestWhatHandlersMakeOfARequestIsClipped(t *testing.T) {
 	}
 }
 
-// Who is paged at night reads in one line which route failed, how, and in what mode.
+// One log line tells which route failed, how, and in what mode.
 func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		log := &logtest.Buffer{}
@@ -149,7 +150,7 @@ func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 	})
 }
 
-// A farewell or a login after Destroy is dropped. It is not dropped without a word.
+// A Set or a Login after Destroy is dropped, and a warning is logged.
 func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 	t.Parallel()
 	for line, late := range map[string]func(s *session.Session){

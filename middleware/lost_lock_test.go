@@ -74,7 +74,7 @@ func TestALostLockEndsTheContext(t *testing.T) {
 			s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
 			v := s.visitor(t)
 			for _, query := range []string{"", "?reopened"} {
-				// It wrote nothing, so nothing was lost: the answer stands.
+				// It wrote nothing, so nothing was lost: the response stands.
 				v.get(s.URL+"/wait"+query).want(t, 200, "nothing to save, after 3s")
 			}
 		}

@@ -50,14 +50,13 @@ package middleware
 //	   the handler                                  uses the session through its request's context
 //	    response.Write           write.go           keeps the body in a buffer, so that an error can still
 //	                                                replace it if the commit fails
-//	   response.finishResponse   response.go
-//	    response.beginResponse   response.go        Flush and Hijack (stream.go) call it earlier
-//	     request.commit          commit.go          once, and after each Reopen (reopen.go)
-//	      commit.saveSession     commit.go          seals the session, which says what has changed
-//	       commit.carryOut       commit.go          calls Hold.SaveContent, which writes the record, and unlocks
-//	        decide               decide.go          says what is to be done
-//	     response.decorate       caching.go         adds the cookie to the header as it was at WriteHeader
-//	     response.sendBuffered   response.go        sends the header, and the buffer
+//	   response.beginResponse    response.go        Flush and Hijack (stream.go) call it earlier
+//	    request.commit           commit.go          once, and after each Reopen (reopen.go)
+//	     commit.closeSession     commit.go          closes the session, which says what has changed
+//	     commit.carryOut         commit.go          calls Hold.SaveContent, which writes the record, and unlocks
+//	      decide                 decide.go          says what is to be done
+//	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
+//	    response.sendBuffered    response.go        sends the header, and the buffer
 //
 // What a commit does that begins or ends a session's id, as at a login, is in id.go. Which error becomes
 // which status is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records
@@ -271,6 +270,20 @@ func (rw *response) run(next http.Handler) {
 		next.ServeHTTP(writer, r)
 	}()
 	rq.context.endContext(nil) // also ends a session.Start that still waits
-	rw.finishResponse()
+	if rw.begun || rw.failed != nil {
+		rw.finishResponse()
+	} else {
+		_ = rw.beginResponse(handlerEnd) // an error has become the response
+	}
 	finished = true
+}
+
+// copyBack gives the request that came in what was set in r, the handler's copy: net/http removes the
+// temporary files of an upload, and loggers show the pattern.
+func (rq *request) copyBack(r *http.Request) {
+	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
+	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
+	if r.Pattern != "" {
+		rq.identity.setPattern(r.Pattern)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -51,10 +52,8 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 		rq.logFailure(errBegun)
 		return nil, errBegun
 	}
-	if rq.mode == Optimistic {
-		if err := safe(rq.base.Method); err != nil {
-			return nil, err
-		}
+	if method := rq.base.Method; rq.mode == Optimistic && !slices.Contains(safeMethods, method) {
+		return nil, fmt.Errorf("%w: this is a %.16s", errUnsafe, method)
 	}
 	o := opening{rq: rq, ctx: ctx}
 	opened, err := o.decode(o.choose(ids))
@@ -114,7 +113,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		return rq.hold.Record, second.err
 	case second != nil && second.id == id: // the first run has found that this session is over
 		return records.Record{}, second.err
-	case rq.mode == Optimistic && rq.mayRunTwice():
+	case rq.mode == Optimistic:
 		if record, done, err := o.readUnlocked(id); done {
 			return record, err
 		}

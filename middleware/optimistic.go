@@ -60,6 +60,8 @@ import (
 // by the ResponseWriter or the header that it has, the response.
 
 var (
+	safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
+
 	errUnsafe = errors.New("middleware: mode Optimistic is for GET, HEAD, OPTIONS and TRACE, " +
 		"since the handler may run twice: give the route another mode")
 	errDiscarded = errors.New("middleware: another request has changed the session, so the handler runs again")
@@ -79,28 +81,17 @@ type secondRun struct {
 	err  error         // why its record cannot be used, or that it is over
 }
 
-// mayRunTwice reports whether the handler may run without a lock. If that might do harm, since the
-// body would be gone, or other Sessions around these have a session that the first run may change,
-// the request is exclusive from the start.
-func (rq *request) mayRunTwice() bool {
-	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request that has none is not http.NoBody.
-	hasBody := rq.base.Body != nil && rq.base.ContentLength != 0
-	return rq.second == nil && rq.outer == nil && !hasBody
-}
-
-// safe returns an error for a method that a handler may not run twice for.
-func safe(method string) error {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return nil
-	}
-	return fmt.Errorf("%w: this is a %s", errUnsafe, clip(method))
-}
-
 // readUnlocked reads a record for a handler that runs without its lock. done: the record is there, or known not
-// to be. A record that cannot be used needs the lock, so that it may be replaced.
+// to be. A record that cannot be used needs the lock, so that it may be replaced. So does a handler that must not
+// run twice, since the body would be gone, or other Sessions around these have a session that the first run may
+// change.
 func (o *opening) readUnlocked(id string) (record records.Record, done bool, err error) {
 	rq, s := o.rq, o.rq.sessions
+	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request that has none is not http.NoBody.
+	hasBody := rq.base.Body != nil && rq.base.ContentLength != 0
+	if rq.second != nil || rq.outer != nil || hasBody {
+		return record, false, nil
+	}
 	rq.origin = optimistic
 	record, err = s.store.Load(o.ctx, id, s.terms)
 	if err == nil {
@@ -168,7 +159,8 @@ func (rq *request) runsAgain() bool { return rq.first != nil && rq.first.next !=
 // secondResponse returns the response of the second run.
 func (rw *response) secondResponse() *response {
 	rq := &rw.request
-	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, rq.identity.route())
+	_, route := rq.name()
+	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second

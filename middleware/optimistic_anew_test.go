@@ -28,8 +28,8 @@ func (p *pair) serve(t *testing.T, w http.ResponseWriter, prepare func(*http.Req
 	p.here.Config.Handler.ServeHTTP(w, req)
 }
 
-// Whatever the first run does to the request, the second one has it as it came. What is in its context
-// is the same.
+// Whatever the first run does to the request, the second run gets the request as it came. The
+// values of its context are the same.
 func TestTheSecondRunHasTheRequestAsItCame(t *testing.T) {
 	t.Parallel()
 	nothing := func(*http.Request) {}
@@ -99,7 +99,8 @@ func TestTheSecondRunHasTheRequestAsItCame(t *testing.T) {
 
 type contextKey struct{}
 
-// The header that the first run has kept, in a goroutine, say, is not the one of the second run's answer.
+// The header that the first run has kept, in a goroutine for example, is not that of the second
+// run's response.
 func TestAHeaderThatTheFirstRunHasKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var kept http.Header
@@ -125,7 +126,7 @@ func TestAHeaderThatTheFirstRunHasKept(t *testing.T) {
 	})
 }
 
-// In one run the header that a handler has kept is that of its answer, as without sessions: until the
+// In one run the header that a handler has kept is that of its response, as without sessions: until the
 // header is sent, and for the trailers.
 func TestAHeaderThatIsKept(t *testing.T) {
 	t.Parallel()
@@ -212,8 +213,8 @@ func control(w http.ResponseWriter) error {
 	return errors.Join(c.SetReadDeadline(time.Now()), c.SetWriteDeadline(time.Now()), c.EnableFullDuplex())
 }
 
-// The first run's deadlines, and its full duplex, are not those of the second one's connection. In one
-// run they are set before the answer goes out.
+// The deadlines and the full duplex of the first run do not hold for the second run. In one run
+// they are set before the response goes out.
 func TestDeadlinesOfTheFirstRunAreForgotten(t *testing.T) {
 	t.Parallel()
 	all := []string{"read deadline", "write deadline", "full duplex", "body"}
@@ -260,7 +261,8 @@ func TestDeadlinesOfTheFirstRunAreForgotten(t *testing.T) {
 	}
 }
 
-// Where the connection cannot do it, a handler learns that as without sessions, in each mode.
+// If the connection lacks a feature, the handler gets the same error as without sessions, in each
+// mode.
 func TestDeadlinesThatAreNotSupported(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(_ *pair, _ int32, w http.ResponseWriter, _ *http.Request) {

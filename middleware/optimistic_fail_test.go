@@ -52,8 +52,7 @@ func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
 	}
 }
 
-// P2: a client that goes away undoes nothing of what its request has done, if the session is free, or
-// is within a second.
+// P2: a client that goes away does not undo its request, if the session is free within a second.
 func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 	t.Parallel()
 	for what, do := range map[string]func(s *session.Session){
@@ -98,7 +97,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 	}
 }
 
-// A panic in the first run saves nothing and is no reason for a second one; one in the second run
+// A panic in the first run saves nothing, and there is no second run. A panic in the second run
 // frees the session.
 func TestAPanicInAnOptimisticHandler(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,7 @@ func TestAHandlerThatMayNotRunAgain(t *testing.T) {
 	}
 }
 
-// Mode Optimistic is for requests that may be repeated. In another one nothing is run.
+// Mode Optimistic is for requests that may be repeated. For any other request no handler runs.
 func TestOptimisticIsForSafeMethods(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		ran := 0
@@ -90,7 +90,7 @@ func TestWhereAHandlerMustRunOnceItIsExclusive(t *testing.T) {
 	})
 }
 
-// P3: where it is not known whether the first run was saved, there is no second one.
+// P3: if it is unknown whether the first run was saved, there is no second run.
 func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -117,8 +117,9 @@ func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 	})
 }
 
-// The network makes a copy of a save that was refused, since another held the session, and that is
-// done once the session is free. The request finds its own record then, and does not run again.
+// A save is refused because another request holds the session, and the network makes a copy of it.
+// The copy is done once the session is free. Then the request finds its own record, and does not
+// run again.
 func TestACopyOfARefusedSaveIsKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)

@@ -71,7 +71,7 @@ func (p *pair) record(t *testing.T) string {
 	return ""
 }
 
-// held reports whether anybody holds it.
+// held reports whether the session is locked.
 func (p *pair) held(t *testing.T) bool { return p.redis.Exists(t, p.record(t)+".lock") }
 
 // wantRuns checks how often the page's handler ran.
@@ -82,7 +82,7 @@ func (p *pair) wantRuns(t *testing.T, want int32) {
 	}
 }
 
-// wantFree checks that nobody holds a session.
+// wantFree checks that no session is locked.
 func (p *pair) wantFree(t *testing.T) {
 	t.Helper()
 	for _, key := range p.redis.Keys(t) {
@@ -92,9 +92,8 @@ func (p *pair) wantFree(t *testing.T) {
 	}
 }
 
-// P1: if another request changes the session while an optimistic handler runs, that runs again, on
-// what is stored by then. Of the first time nothing is left: neither in the session nor in the
-// answer.
+// P1: if another request changes the session while an optimistic handler runs, the handler runs
+// again on the current data. Nothing of the first run is left, in the session or in the response.
 func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		p := newPair(t, r, middleware.Options{}, func(p *pair, run int32, w http.ResponseWriter, req *http.Request) {
@@ -121,9 +120,8 @@ func TestAnOptimisticHandlerRunsAgain(t *testing.T) {
 	})
 }
 
-// Optimistic reads wait for nobody, and are one round trip each. One that writes waits for a request
-// that holds the session. If that has changed nothing, what was read is true, and the handler need
-// not run again.
+// Optimistic reads never wait, and cost one round trip each. A request that writes waits for the
+// holder of the session. If the holder changes nothing, the handler need not run again.
 func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]struct {
@@ -158,8 +156,7 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 	}
 }
 
-// What the session has become meanwhile is what the second run finds, as any request would that
-// comes then.
+// The second run finds the session in its current state, as any new request would.
 func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -193,8 +190,8 @@ func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	}
 }
 
-// The second run has the request as it came, whatever the first one has done to that, and what the
-// first one has left running cannot disturb it.
+// The second run gets the request as it came, whatever the first run has done to it. Goroutines of
+// the first run cannot disturb it.
 func TestTheSecondRunBeginsAnew(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var first struct {

@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// OnError answers instead of the default, with everything else in place.
+// OnError replaces the default response to an error, and nothing else.
 func TestOnErrorAnswers(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{OnError: func(w http.ResponseWriter, _ *http.Request, err error) {

@@ -65,8 +65,8 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	})
 }
 
-// What a handler had committed before it panicked is saved, so an answer has its cookie, or the
-// visitor would lose the session. That the handler broke the rule then is no obstacle.
+// A commit before the handler's panic is saved. So the response has its cookie, or the visitor
+// would lose the session, even if the handler changed the session after the commit.
 func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -111,8 +111,8 @@ func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	})
 }
 
-// What the application has put into the options may panic, too: the lock is free afterwards, also
-// if something inside the sessions recovers.
+// Functions in the options may panic, too: the lock is free afterwards, even if a handler inside
+// the sessions recovers.
 func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
 	t.Parallel()
 	panics := func(context.Context) { panic("an option") }
@@ -164,8 +164,8 @@ func (m marshaler) MarshalJSON() ([]byte, error) {
 	return []byte("1"), nil
 }
 
-// P7: what the application has put into the options, or into the session, costs the request in which it panics, or
-// ends the goroutine. The session is free at once, as it was before.
+// P7: a function in the options, or a value in the session, that panics or ends the goroutine fails
+// its request. The session is free at once, and unchanged.
 func TestWhatTheApplicationDoesWrongCostsItsRequest(t *testing.T) {
 	t.Parallel()
 	for name, bug := range map[string]func(){"panic": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit} {

@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P8: without Redis there is an error, rather than an empty session; and with Redis
-// all works again, without anyone's help.
+// P8: without Redis a request gets an error, never an empty session. When Redis is back, everything
+// works again by itself.
 func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		modes := map[string]middleware.Mode{"/add": middleware.Exclusive, "/get": middleware.ReadOnly}
@@ -38,7 +38,7 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 	})
 }
 
-// P8: a Redis that hangs costs the timeout and a quarter, not more. Requests that wait for one
+// P8: a Redis that hangs costs at most one and a quarter Timeouts. Requests that wait for one
 // session fail together, not one after another.
 func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
@@ -64,8 +64,8 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	})
 }
 
-// P8: memory that runs out between the take and the commit does not leave the
-// session shut for a lease.
+// P8: if Redis runs out of memory between the take and the commit, the session does not stay locked
+// for a lease.
 func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -85,8 +85,8 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	v.get(s.URL+"/get").want(t, 200, "1")
 }
 
-// P8: a full Redis costs what has to be stored, and no more. Who only reads is served, in every
-// mode, and who logs out is out.
+// P8: on a full Redis only requests fail that must store something. A request that only reads is
+// served, in every mode, and a logout succeeds.
 func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -126,8 +126,8 @@ func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
 	ann.get(s.URL+"/add").want(t, 200, "1")
 }
 
-// P8: Redis falls silent while requests hold the session or wait for it. Whatever they
-// do, and wherever they are in line, all are answered within the Timeout and a quarter.
+// P8: Redis falls silent while requests hold the session or wait for it. Whatever they do, and
+// wherever they are in line, all get a response within one and a quarter Timeouts.
 func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 400 * time.Millisecond

@@ -40,7 +40,7 @@ func rememberer() *http.ServeMux {
 	return mux
 }
 
-// cookie returns the one that the answer sets, which is not to be cached then.
+// cookie returns the one that the response sets, which is not to be cached then.
 func (a answer) cookie(t *testing.T) *http.Cookie {
 	t.Helper()
 	if cookies := a.Cookies(); len(cookies) == 1 && a.StatusCode == http.StatusOK && a.Header.Get("Cache-Control") == "no-store" {
@@ -50,7 +50,7 @@ func (a answer) cookie(t *testing.T) *http.Cookie {
 	return nil
 }
 
-// wantMaxAge checks that the answer's cookie lasts for d, or with 0 until the browser is closed.
+// wantMaxAge checks that the response's cookie lasts for d, or with 0 until the browser is closed.
 func (a answer) wantMaxAge(t *testing.T, d time.Duration) {
 	t.Helper()
 	if got := time.Duration(a.cookie(t).MaxAge) * time.Second; got > d || got < d-time.Minute {
@@ -126,8 +126,8 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	})
 }
 
-// P2: a Remember that cannot be kept fails the request, and so does one if the session is only
-// read, or if the handler has taken the cookie out of the request's header. Nothing is saved.
+// P2: a Remember that cannot be kept fails the request. It cannot be kept if the session is only
+// read, or if the handler has removed the cookie from the request's header. Nothing is saved.
 func TestAWrongRememberIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := rememberer()
@@ -154,8 +154,8 @@ func TestAWrongRememberIsAnError(t *testing.T) {
 	})
 }
 
-// A cookie that is set again after a long time is signed anew where its signature would not last
-// until the session's end.
+// A cookie that is set again after a long time is signed anew if its signature would not last until
+// the session's end.
 func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, rememberer())

@@ -18,8 +18,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P1: a handler gives its session back for slow work, and then goes on with what is stored by
-// then, which another process has written.
+// P1: a handler commits its session before slow work, and then goes on with the current data, which
+// another process has written.
 func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		working, done := make(chan struct{}), make(chan struct{})
@@ -53,7 +53,7 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	})
 }
 
-// A new visitor's session is begun by the first commit and reopened by its id of then. The answer
+// A new visitor's session is begun by the first commit and reopened by its id of then. The response
 // has one cookie, which opens it.
 func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 	t.Parallel()
@@ -149,8 +149,8 @@ func TestEachReopenMayWait(t *testing.T) {
 	})
 }
 
-// P2: once the answer has begun it cannot take a cookie to the client. What needs one is not saved,
-// and the answer is cut off, so that nobody takes it for a success. A logout needs none.
+// P2: once the response has begun, no cookie can be set. A commit that needs a cookie is not saved,
+// and the response is cut off, so that no client takes it for a success. A logout needs no cookie.
 func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -206,7 +206,7 @@ func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 }
 
 // A request's goroutines reopen and commit its session in turn, others read it all the while, and
-// the answer begins in between. All is saved, and other requests lose nothing either.
+// the response begins in between. All is saved, and other requests lose nothing either.
 func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t) // who waits for a mutex does not let time pass in a bubble
@@ -247,8 +247,8 @@ func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	v.get(sites[1].URL+"/len").want(t, 200, "26")
 }
 
-// P4: out means out, also for a request that has given its session back for a while. What is
-// reopened is the request's own session or nothing.
+// P4: out means out, even for a request that has committed its session for a while. Reopen opens
+// the request's own session or fails.
 func TestReopenOfASessionThatIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for name, over := range map[string]func(s *site, tab *visitor, id string){
@@ -283,7 +283,7 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 	})
 }
 
-// Reopen where it cannot be is a clear error, and nothing is lost.
+// A Reopen that is not possible is a clear error, and nothing is lost.
 func TestReopenWhereItCannotBe(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(t.Context())
@@ -361,8 +361,8 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 	})
 }
 
-// P2: a second commit that fails takes the place of the answer, and says that the first one has
-// not. The cookie of that stays, since nothing else leads to what was saved.
+// P2: if a second commit fails, its error replaces the response, and tells that the first commit
+// succeeded. The cookie of the first commit stays, since nothing else leads to the saved session.
 func TestASecondCommitThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := siteWith(t, r, middleware.Options{}, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {

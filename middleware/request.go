@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -68,31 +67,6 @@ type request struct {
 	begun     bool         // the response has, after a commit that succeeded
 	err       error        // of the last commit
 	cookie    *http.Cookie // to be set or deleted with the response; of a token, its Value is that
-}
-
-// label tells waiters what holds the session: the method, and the route's pattern if a router has found
-// it. It has no part of the path itself, which may be a secret, as in the link of a mail.
-func (rq *request) label() string {
-	if label := rq.sessions.options.Label; label != nil {
-		return label(rq.base)
-	}
-	if route := rq.identity.route(); route != "" {
-		return clip(rq.base.Method) + " " + route
-	}
-	return clip(rq.base.Method)
-}
-
-// clip shortens a method that a client has made up.
-func clip(method string) string { return method[:min(len(method), 16)] }
-
-// copyBack gives the request that came in what was set in r, the handler's copy: net/http removes the
-// temporary files of an upload, and loggers show the pattern.
-func (rq *request) copyBack(r *http.Request) {
-	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
-	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
-	if r.Pattern != "" {
-		rq.identity.setPattern(r.Pattern)
-	}
 }
 
 // SessionID implements keep.Keeper.

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// What browsers and others send, and whether it is a navigation.
+// Headers of browsers and other clients, and whether the request is a navigation.
 func TestNavigates(t *testing.T) {
 	t.Parallel()
 	const (
@@ -56,8 +56,8 @@ func TestNavigates(t *testing.T) {
 	}
 }
 
-// A handler's context makes late what is needed to cancel it. That has no effect: whatever happens,
-// and whatever is asked before or in between, it says the same as one of package context.
+// A handler's context is made cancelable only when that is needed. This makes no difference: in
+// every order of calls it returns the same as a context of package context.
 func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	type valueKey struct{}

@@ -1,9 +1,11 @@
 package middleware
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -32,12 +34,16 @@ type response struct {
 }
 
 func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode, pattern string) *response {
-	return &response{
+	rw := &response{
 		request: request{sessions: s, base: r, mode: mode, identity: identity{pattern: pattern, arrived: time.Now()}},
 		around:  w,
-		before:  snapshot(w.Header()),
 		tail:    tail{declared: -1},
 	}
+	// Mostly the header is empty. Not to copy it saves a request without a session a tenth of its time.
+	if h := w.Header(); len(h) > 0 {
+		rw.before = h.Clone()
+	}
+	return rw
 }
 
 // handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
@@ -66,36 +72,36 @@ func offers[T any](w http.ResponseWriter) bool {
 	}
 }
 
-// finishResponse sends the rest of the response, after the handler has returned. If the response has
-// begun, what the handler has left open since is committed, and the response is cut off if that, or the
-// last commit before, has failed.
+// finishResponse ends a response that began, or failed, before the handler returned. What the handler has left
+// open since is committed, and the response is cut off if that, or the last commit before, has failed.
 func (rw *response) finishResponse() {
 	rq := &rw.request
-	switch {
-	case rw.failed != nil:
+	if rw.failed != nil {
 		rq.abandon(handlerEnd) // what was reopened while the response failed
-	case !rw.begun:
-		_ = rw.beginResponse(handlerEnd) // an error has become the response
-	default:
-		if rw.draft != nil {
-			rw.showHeader()
-		}
-		rw.discardFailed()
-		err := rq.commit(handlerEnd, false)
-		if err != nil {
-			rq.logFailure(err)
-		}
-		if err != nil || rq.late.Load() != nil {
-			rw.cutOff()
-		}
-		_ = rw.tail.releaseLast(rw.around) // the client may be gone
+		return
 	}
+	if rw.draft != nil {
+		rw.showHeader()
+	}
+	if rq.sessions.options.Discard != nil {
+		rw.discardFailed()
+	}
+	err := rq.commit(handlerEnd, false)
+	if err != nil {
+		rq.logFailure(err)
+	}
+	if err != nil || rq.late.Load() != nil {
+		rw.cutOff()
+	}
+	_ = rw.tail.releaseLast(rw.around) // the client may be gone
 }
 
 // beginResponse commits and, if that succeeds, sends what was held back.
 func (rw *response) beginResponse(by string) error {
 	rq := &rw.request
-	rw.discardFailed()
+	if rq.sessions.options.Discard != nil {
+		rw.discardFailed()
+	}
 	if err := rq.commit(by, true); err != nil {
 		if rq.runsAgain() {
 			rw.discardResponse(err)
@@ -128,10 +134,10 @@ func (rw *response) beginResponse(by string) error {
 	return rw.sendWithTrailers(live, early)
 }
 
-// discardFailed undoes what the handler has done to the session, if its status says that it failed.
+// discardFailed undoes what the handler has done to the session, if Options.Discard says that its status means
+// that it failed.
 func (rw *response) discardFailed() {
-	failed := rw.request.sessions.options.Discard
-	if failed == nil || rw.status == 0 || !failed(rw.status) {
+	if rw.status == 0 || !rw.request.sessions.options.Discard(rw.status) {
 		return
 	}
 	rw.request.mu.Lock()
@@ -222,11 +228,11 @@ func (rw *response) passThrough() {
 	rw.begun, rw.abandoned, rw.tail = true, true, tail{declared: -1}
 }
 
-// snapshot returns a copy of h, or nil if it is empty, as it mostly is: that saves
-// a request without a session a tenth of its time.
-func snapshot(h http.Header) http.Header {
-	if len(h) == 0 {
-		return nil
+// contentLength returns the Content-Length that h declares, or -1.
+func contentLength(h http.Header) int64 {
+	n, err := strconv.ParseInt(cmp.Or(h.Get("Content-Length"), "-1"), 10, 64)
+	if err != nil {
+		return -1
 	}
-	return h.Clone()
+	return max(n, -1)
 }

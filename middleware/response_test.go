@@ -65,7 +65,7 @@ func answersTwice(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// P2: nothing of the handler's answer gets out when its session was not saved.
+// P2: nothing of the handler's response is sent if its session was not saved.
 func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		writes := map[string]func(w http.ResponseWriter, req *http.Request){
@@ -153,7 +153,7 @@ func TestTheSessionIsSavedBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// P2: an informational answer is not the answer yet, so it needs no commit.
+// P2: an informational response is not the response yet, so it needs no commit.
 func TestInformationalAnswersPassWithoutACommit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		seen := make(chan struct{})
@@ -212,7 +212,7 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 }
 
 // A stream of events arrives as it is sent. It holds its session only while it writes to it, long
-// after its answer has begun, and what it leaves open at its end is saved.
+// after its response has begun, and what it leaves open at its end is saved.
 func TestServerSentEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})

@@ -37,7 +37,7 @@ func routes(s *middleware.Sessions) *http.ServeMux {
 	return mux
 }
 
-// A route's mode counts before its session is opened: what only reads waits for nobody.
+// A route's mode counts before its session is opened: a route that only reads never waits.
 func TestARouteHasAModeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
@@ -88,8 +88,9 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 	t.Cleanup(func() { hold.Release(t.Context()) })
 }
 
-// Where a session was opened before its route was known, in another mode than the route's, the
-// route cannot keep what its mode promises, and says so. A mode that does not exist is refused, too.
+// If a session was opened before its route was known, in another mode than the route's, the route
+// cannot keep the promise of its mode, and fails with an error. A mode that does not exist is an
+// error, too.
 func TestAModeThatComesTooLateIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

@@ -86,7 +86,7 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	})
 }
 
-// The client gets one of six sentences about an error. The log has all of it: who holds
+// The client gets one of seven sentences about an error. The log has all of it: who holds
 // the session, which key in Redis it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -320,7 +320,7 @@ func TestDeletingTheRecordEndsASession(t *testing.T) {
 	})
 }
 
-// Nothing that a client sends comes back in a header: not in the answer of a handler that sets
+// Nothing that a client sends comes back in a header: not in the response of a handler that sets
 // none of its own, and not in an error.
 func TestNothingOfARequestGetsIntoAHeader(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -248,7 +248,7 @@ func recordOf(id string) string {
 	return record
 }
 
-// serveOnce returns a handler's answer to a request without a cookie.
+// serveOnce returns a handler's response to a request without a cookie.
 func serveOnce(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -107,7 +107,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 		if a.Header.Get("Vary") != "Authorization" || a.Header.Get("Cache-Control") != "private" {
 			t.Errorf("an answer made of the session has %v", a.Header)
 		}
-		// What takes a token to the client is up to the handler. So an answer may have begun.
+		// What takes a token to the client is up to the handler. So a response may have begun.
 		renewed := p.ask(t, "/stream", user).body
 		p.ask(t, "/get", user).want(t, 200, "0")
 		p.ask(t, "/get", renewed).want(t, 200, "12")
@@ -150,7 +150,7 @@ func TestADeadTokenIsRefused(t *testing.T) {
 	})
 }
 
-// A write without a session is a 401, and no error of the program's in the log. The answer says how to
+// A write without a session is a 401, and no error of the program's in the log. The response says how to
 // come back, and what is wrong with the token only if there was one, as RFC 6750 has it.
 func TestAWriteWithoutATokenIs401(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -210,7 +210,7 @@ func TestRememberWithAToken(t *testing.T) {
 	})
 }
 
-// Token says why there is none.
+// Token returns why there is no token.
 func TestTokenSaysWhyThereIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
@@ -245,7 +245,7 @@ func TestTokenSaysWhyThereIsNone(t *testing.T) {
 	})
 }
 
-// A server that is no http.Handler verifies a token with ID, and changes the session by Update.
+// A server that is not an http.Handler verifies a token with ID, and changes the session by Update.
 func TestTheIDOfAToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)

@@ -74,7 +74,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	})
 }
 
-// P10: counted on the wire, once Redis knows the scripts.
+// P10: the round trips of requests, counted on the wire once Redis knows the scripts.
 func TestRequestsToRedisAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -134,7 +134,7 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 }
 
 // In mode Lazy the handler decides what to do if the session cannot be opened. A Start
-// after the answer has begun is an error, too.
+// after the response has begun is an error, too.
 func TestLazyStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }},

@@ -34,7 +34,7 @@ func TestUpdatesAndRequestsLoseNothing(t *testing.T) {
 	})
 }
 
-// What Update does with the session is what f says: nil saves, an error or a panic does not.
+// Update saves if f returns nil. If f returns an error or panics, it saves nothing.
 func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("no stock")
@@ -88,7 +88,7 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 	}
 }
 
-// What Update cannot do is a clear error, and nothing is saved of it.
+// If f does what Update cannot do, Update returns a clear error, and saves nothing.
 func TestUpdateRefuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
@@ -139,7 +139,7 @@ func TestUpdateRefuses(t *testing.T) {
 }
 
 // An Update in a handler that holds the session says at once that it would wait for itself, and the
-// handler goes on. If the handler has given the session back, it is an Update like any other.
+// handler goes on. If the handler has committed the session, it is an Update like any other.
 func TestUpdateInAHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
@@ -173,8 +173,8 @@ func TestUpdateInAHandler(t *testing.T) {
 	})
 }
 
-// P12: neither Update nor Peek is a use of the session. Its idle timeout goes on.
-// P10: Update costs what a request does, two round trips, and Peek one.
+// P12: neither Update nor Peek extends the idle timeout. P10: Update costs what a request does, two
+// round trips, and Peek one.
 func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)

@@ -13,9 +13,9 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: what is under way in a session when that is ended, by
-// whomever, does not escape: neither what it writes, nor a new id, nor another login. Its context
-// ends, and sessions that are not meant go on.
+// P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: a request that is under way when its session is ended
+// does not escape: neither its writes, nor a new id, nor another login are saved. Its context ends.
+// Other sessions go on.
 func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		ends := map[string]func(s *site, own, thief string) error{
@@ -69,7 +69,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.3: ended are also sessions that are much older than the one that ends them.
+// ASVS 7.4.3: sessions are ended even if they are much older than the session that ends them.
 func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{TTL: 60 * time.Hour, Lifetime: 60 * time.Hour})
@@ -112,8 +112,8 @@ func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.3: a login with the old password that is under way when that is changed, and all sessions
-// ended, does not escape.
+// ASVS 7.4.3: a login with the old password does not escape if it is under way while the password
+// is changed and all sessions are ended.
 func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site

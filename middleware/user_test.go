@@ -50,7 +50,8 @@ func newUserSite(t *testing.T, r *redistest.Server, o middleware.Options) *site 
 	return s
 }
 
-// P14: who logs in is in the user's list, and whoever was ended is out, at once, and may log in again.
+// P14: a session that logs in is on the user's list. A session that is ended is dead at once, and
+// its visitor may log in again.
 func TestAUserEndsTheirSessions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
@@ -140,7 +141,7 @@ func TestASessionOfOneUserAfterAnother(t *testing.T) {
 	})
 }
 
-// A login too many is refused, or ends another session of the user, as the options say.
+// A login beyond MaxSessions is refused, or ends another session of the user, by the options.
 func TestMaxSessions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		gentle := newUserSite(t, r, middleware.Options{MaxSessions: 1})
@@ -184,7 +185,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 	})
 }
 
-// What is no user and no id is an error that says so, and nothing is lost.
+// A malformed user or id is a clear error, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})

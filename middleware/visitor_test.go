@@ -147,12 +147,12 @@ func (j oneName) SetCookies(_ *url.URL, set []*http.Cookie) { j.CookieJar.SetCoo
 
 var nameOfAll = &url.URL{Scheme: "http", Host: "site.memory"}
 
-// navigate is what a click does.
+// navigate sends a request as a click does.
 func (v *visitor) navigate(method, url string) answer {
 	return v.fetch(context.Background(), method, url, "navigate")
 }
 
-// background is what a script does.
+// background sends a request as a script does.
 func (v *visitor) background(method, url string) answer {
 	return v.fetch(context.Background(), method, url, "cors")
 }

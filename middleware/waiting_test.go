@@ -20,7 +20,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P5: a wait ends, with an answer that says when to try again.
+// P5: a wait ends, with a response that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
@@ -44,9 +44,9 @@ func TestAWaitEndsWith503(t *testing.T) {
 	})
 }
 
-// P5: only so many requests may wait: many with one cookie cost the others nothing. A
-// client that goes away makes room at once, even one that has sent a body, which
-// net/http only notices once the body is read.
+// P5: only MaxWaiters requests may wait: many requests with one cookie cost others nothing. A
+// client that goes away makes room at once, even one that has sent a body, which net/http only
+// notices once the body is read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -65,7 +65,7 @@ func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if len(s.log.Lines("too many wait")) != 2 {
+			if len(s.log.Lines("too many callers wait")) != 2 {
 				t.Errorf("log:\n%s", s.log)
 			}
 			free().want(t, 200, "")

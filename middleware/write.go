@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"io"
 	"log/slog"
 	"net/http"
@@ -135,17 +134,10 @@ func (rw *response) refusal() error {
 // setStatus sets the status and, with it, the header.
 func (rw *response) setStatus(status int) {
 	rw.status = status
-	rw.header = snapshot(rw.Header())
-	rw.tail.declared = contentLength(rw.header)
-}
-
-// contentLength returns the Content-Length that h declares, or -1.
-func contentLength(h http.Header) int64 {
-	n, err := strconv.ParseInt(cmp.Or(h.Get("Content-Length"), "-1"), 10, 64)
-	if err != nil {
-		return -1
+	if h := rw.Header(); len(h) > 0 {
+		rw.header = h.Clone()
 	}
-	return max(n, -1)
+	rw.tail.declared = contentLength(rw.header)
 }
 
 // reportSuperfluous logs, once in a response, that WriteHeader was called when there was a status

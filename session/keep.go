@@ -14,28 +14,32 @@ func init() {
 }
 
 func (s *Session) open(c keep.Config) error {
-	opened, err := valuesOf(c)
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.load(c); err != nil {
+		return err
+	}
 	if s.keeper == nil { // when the session is opened again it has the same keeper
 		s.keeper = c.Keeper
 	}
-	s.config, s.values = c, opened
-	s.reopened()
 	return nil
 }
 
-func valuesOf(c keep.Config) (values.Values, error) {
+// load makes the session an open one that holds what c says, and forgets what was done to it. If it fails,
+// nothing has changed. It is called with mu held.
+func (s *Session) load(c keep.Config) (err error) {
+	var loaded values.Values
 	switch {
 	case c.Snapshot != nil:
-		return c.Snapshot.Values(), nil
+		loaded = c.Snapshot.Values()
 	case c.Data != nil:
-		return values.Parse(c.Data)
+		loaded, err = values.Parse(c.Data)
 	}
-	return values.Values{}, nil
+	if err == nil {
+		s.config, s.values = c, loaded
+		s.change, s.given, s.culprit, s.err, s.closedBy = keep.Change{}, nil, "", nil, ""
+	}
+	return err
 }
 
 func (s *Session) close(closedBy string) (keep.Change, error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
 // ErrOpen is the error of [Session.Reopen] for a session that is open. Nothing has happened to it.
@@ -45,25 +43,16 @@ func (s *Session) Reopen(ctx context.Context) error {
 	case s.change.Destroyed:
 		return errDestroyed
 	}
+	c := s.config
 	if !s.isNew() || s.values.Len() > 0 {
-		s.config.Data, s.config.Snapshot = nil, s.values.Snapshot()
+		c.Data, c.Snapshot = nil, s.values.Snapshot()
 	}
-	s.config.User = s.user()
+	c.User = s.user()
 	if s.change.Remembered {
-		s.config.Remembered = s.change.Remember > 0
+		c.Remembered = s.change.Remember > 0
 	}
-	s.reopened()
-	return nil
+	return s.load(c)
 }
-
-// reopened is called with mu held.
-func (s *Session) reopened() {
-	s.closedBy, s.given = "", nil
-	s.reset()
-}
-
-// reset forgets what was done. It is called with mu held.
-func (s *Session) reset() { s.change, s.culprit, s.err = keep.Change{}, "", nil }
 
 // Discard undoes everything that was done to the session since it was opened or reopened: values, Renew, Login,
 // Remember, Destroy, and the error of a Set that failed. What is done after Discard counts. Call it if the
@@ -74,15 +63,13 @@ func (s *Session) reset() { s.change, s.culprit, s.err = keep.Change{}, "", nil 
 func (s *Session) Discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closedBy != "" {
-		return
-	}
-	s.reset()
-	if s.given != nil {
+	switch {
+	case s.closedBy != "":
+	case s.given != nil:
 		s.given()
-		return
+	default:
+		_ = s.load(s.config) // which has no error, as when the session was opened
 	}
-	s.values, _ = valuesOf(s.config) // which has no error, as when the session was opened
 }
 
 // give makes what a test has filled the session with what Discard goes back to.

@@ -80,29 +80,22 @@ func (s *Session) Set(key string, v any) {
 	if err == nil && !utf8.ValidString(key) {
 		err = values.ErrNotUTF8
 	}
-	s.mutate("Set", key, func() bool {
+	s.mutate("Set", key, func() (changed bool) {
 		if s.change.Destroyed && s.change.Dropped == "" {
 			s.change.Dropped = key
 		}
-		changed := false
-		if err == nil {
-			changed, err = s.put(key, raw)
+		tooLarge := 0
+		if err == nil { // a Set that changes nothing does not make the commit write the record
+			changed, tooLarge = s.values.Put(key, raw, cmp.Or(s.config.MaxBytes, math.MaxInt))
+		}
+		if tooLarge > 0 {
+			err = fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", s.config.TooLarge, tooLarge, s.config.MaxBytes)
 		}
 		if err != nil && s.err == nil {
 			s.err = fmt.Errorf("session: Set(%q): %w", excerpt.Of(key), err)
 		}
 		return changed
 	})
-}
-
-// put stores raw if there is room for it, and reports whether that changed anything: if not, the record need
-// not be written again.
-func (s *Session) put(key, raw string) (changed bool, err error) {
-	changed, tooLarge := s.values.Put(key, raw, cmp.Or(s.config.MaxBytes, math.MaxInt))
-	if tooLarge > 0 {
-		err = fmt.Errorf("%w: it would have %d bytes, MaxBytes is %d", s.config.TooLarge, tooLarge, s.config.MaxBytes)
-	}
-	return changed, err
 }
 
 // Delete removes key. Removing an absent key changes nothing.
@@ -138,26 +131,23 @@ func (s *Session) Destroy() {
 // mutate runs do under the mutex; do reports whether it changed the values. If the session is closed, the change
 // would be lost, and mutate reports the call instead.
 func (s *Session) mutate(method, key string, do func() bool) {
-	if closedBy := s.mutateOpen(method, key, do); closedBy != "" && s.keeper != nil {
-		s.keeper.ChangedLate(method, key, closedBy)
-	}
-}
-
-// mutateOpen returns what has closed the session, if it is closed.
-func (s *Session) mutateOpen(method, key string, do func() bool) (closedBy string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.used = true
-	if s.closedBy == "" {
-		s.change.Changed = do() || s.change.Changed
-		if s.config.ReadOnly && s.culprit == "" && s.changed() {
-			s.culprit = method
-			if key != "" {
-				s.culprit = fmt.Sprintf("%s(%q)", method, excerpt.Of(key))
-			}
+	if closedBy := s.closedBy; closedBy != "" {
+		s.mu.Unlock()
+		if s.keeper != nil {
+			s.keeper.ChangedLate(method, key, closedBy)
+		}
+		return
+	}
+	defer s.mu.Unlock()
+	s.change.Changed = do() || s.change.Changed
+	if s.config.ReadOnly && s.culprit == "" && s.changed() {
+		s.culprit = method
+		if key != "" {
+			s.culprit = fmt.Sprintf("%s(%q)", method, excerpt.Of(key))
 		}
 	}
-	return s.closedBy
 }
 
 // changed reports whether the handler wants anything to be changed.

@@ -23,8 +23,8 @@ import (
 //	rediss://…                                       the same over TLS
 //	unix://[user:password@]/path/to/socket[?db=database]
 //
-// valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool and use [New].
-// Errors never repeat the URL, which may hold a password.
+// valkey:// and valkeys:// mean the same as redis:// and rediss://. For anything else make a pool and use
+// [New]. Errors never contain the URL, which may hold a password.
 func Open(rawURL string, o Options) (*Store, error) {
 	target, err := parseURL(rawURL)
 	if err != nil {
@@ -32,7 +32,7 @@ func Open(rawURL string, o Options) (*Store, error) {
 	}
 	switch {
 	case o.TLS != nil && !target.tls:
-		return nil, errors.New("store: Options.TLS is set, but the URL is one without TLS: write rediss:// or valkeys://")
+		return nil, errors.New("store: Options.TLS is set, but the URL's scheme has no TLS: write rediss:// or valkeys://")
 	case o.Credentials != nil && target.password != "":
 		return nil, errors.New("store: Options.Credentials is set, but the URL has a password as well: use one of them")
 	}
@@ -45,7 +45,7 @@ func Open(rawURL string, o Options) (*Store, error) {
 	return st, nil
 }
 
-// A target is what a Redis URL says.
+// A target is the content of a Redis URL.
 type target struct {
 	network, address   string
 	username, password string
@@ -71,7 +71,7 @@ func parseURL(raw string) (target, error) {
 
 	database := strings.TrimPrefix(u.Path, "/")
 	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil { // it may be the rest of a password that was not encoded
+	if err != nil { // the query may be the rest of a password that was not encoded
 		return target{}, errors.New("has parameters that cannot be parsed")
 	}
 	switch u.Scheme {
@@ -97,7 +97,7 @@ func parseURL(raw string) (target, error) {
 		return target{}, errScheme
 	}
 	if len(query) > 0 || u.Fragment != "" {
-		return target{}, errors.New("has parameters that are not known here")
+		return target{}, errors.New("has unknown parameters")
 	}
 	if database != "" {
 		t.database, err = strconv.Atoi(database)
@@ -108,17 +108,17 @@ func parseURL(raw string) (target, error) {
 	return t, nil
 }
 
-// pool returns what dials t, by config and ask if they are not nil.
+// pool returns a pool that dials t. config is for TLS, and ask returns the credentials; both may be nil.
 func (t target) pool(timeout time.Duration, config *tls.Config,
 	ask func(context.Context) (user, password string, err error)) *redis.Pool {
 	options := []redis.DialOption{
-		redis.DialReadTimeout(timeout), // while it logs in
+		redis.DialReadTimeout(timeout), // during the login
 		redis.DialDatabase(t.database),
 	}
 	if t.tls {
 		config = cmp.Or(config, &tls.Config{MinVersion: tls.VersionTLS12}).Clone()
 		if config.ServerName == "" {
-			config.ServerName, _, _ = net.SplitHostPort(t.address) // was joined by parseURL
+			config.ServerName, _, _ = net.SplitHostPort(t.address) // parseURL has joined it
 		}
 		options = append(options, redis.DialUseTLS(true), redis.DialTLSHandshakeTimeout(timeout), redis.DialTLSConfig(config))
 	}
@@ -126,7 +126,8 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 		user, password := t.username, t.password
 		if ask != nil {
 			var err error
-			if user, password, err = ask(ctx); err != nil {
+			user, password, err = ask(ctx)
+			if err != nil {
 				return nil, fmt.Errorf("Options.Credentials: %w", err)
 			}
 			if password == "" { // redigo would not log in at all
@@ -138,9 +139,8 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 	}}
 }
 
-// dial makes a connection by the end of ctx. From then on the connection has no deadlines: package transport bounds
-// how long a round trip takes, and the deadline that redigo sets for each command takes a sixth of the CPU time of
-// a round trip.
+// dial makes a connection before ctx ends. After that the connection has no deadlines: package transport bounds
+// each round trip, and a deadline of redigo's for each command would cost a sixth of a round trip's CPU time.
 func (t target) dial(ctx context.Context, timeout time.Duration, options []redis.DialOption) (redis.Conn, error) {
 	var c net.Conn
 	dial := func(ctx context.Context, network, address string) (_ net.Conn, err error) {

@@ -47,8 +47,8 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"redis://us3r@h0st1e":       "without a password",
 		"redis://:s3cret@h/d4ta":    "not a number",
 		"unix:///x?db=d4ta":         "not a number",
-		"redis://h?s3cret=1":        "not known",
-		"redis://h?db=1":            "not known", // it goes into the path
+		"redis://h?s3cret=1":        "unknown parameters",
+		"redis://h?db=1":            "unknown parameters", // it goes into the path
 		"redis://h?%zzs3cret":       "parameters that cannot be parsed",
 		"unix://":                   "no socket",
 		"unix://h0st1e/x":           "no socket", // a relative path, or one slash too few

@@ -3,9 +3,9 @@
 //
 //	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
 //
-// A constructor does not connect, so it succeeds while Redis is unavailable: see [Store.Ping]. If its arguments are
-// wrong, a constructor with an error returns it. [New] and [NewOn] have none: they return a store whose every use
-// fails with that error, and middleware.New returns it, too.
+// A constructor does not connect, so it succeeds even if Redis is unavailable: see [Store.Ping]. If the
+// arguments are wrong, [Open] returns an error. [New] and [NewOn] return a store whose every use fails with
+// that error, and middleware.New returns the error, too.
 package store
 
 // The package comment of internal/records tells how a session is kept in Redis.
@@ -29,7 +29,7 @@ var (
 	ErrNotFound = records.ErrNotFound
 	// ErrGone: the session was destroyed or got a new ID less than a minute ago.
 	ErrGone = records.ErrGone
-	// ErrCorrupt: what is stored is not a record that this version can read.
+	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = records.ErrCorrupt
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
 	ErrConflict = records.ErrConflict
@@ -58,23 +58,23 @@ type Options struct {
 	// Timeout bounds each round trip to Redis: dialling, waiting for a connection, sending, and the reply.
 	// Default 2 s.
 	Timeout time.Duration
-	// Encryption keeps the content of sessions from those who can read Redis. Default: none.
+	// Encryption hides the content of sessions from everybody with access to Redis. Default: none.
 	Encryption Encryption
 
 	// TLS is how [Open] connects by rediss:// and valkeys://: with a private certificate authority, for example.
 	// Default: the system's authorities, TLS 1.2 or later. The name to be verified is the URL's host, unless
 	// ServerName is set.
 	TLS *tls.Config
-	// Credentials returns the user, which may be "", and the password of each connection that [Open]'s store
-	// makes: for those that change, such as tokens. ctx ends after Timeout. Then the URL must not have a
-	// password.
+	// Credentials returns the user, which may be "", and the password for each connection that the store of
+	// [Open] makes. It is for credentials that change, such as tokens. Its ctx ends after Timeout. If
+	// Credentials is set, the URL must not have a password.
 	Credentials func(ctx context.Context) (user, password string, err error)
 }
 
-// Encryption hides the content of sessions from all who can read Redis, its log, its replicas or its backups. A
-// record modified or moved without a key is detected and reported as [ErrCorrupt]. IDs, times, sizes, and the labels
-// of locks stay readable. Whoever can write to Redis can still end sessions, block them, and put back an older record
-// of the same session, even after its end.
+// Encryption hides the content of sessions from everybody with access to Redis, its log, its replicas or its
+// backups. A record modified or moved without a key is detected and reported as [ErrCorrupt]. IDs, times,
+// sizes, and the labels of locks stay readable. An attacker with the right to write to Redis can still end
+// sessions, block them, and put back an older record of the same session, even after its end.
 //
 // To add, replace or remove a key without ending a session, take these steps. Each must be in all processes before
 // the next one begins:
@@ -84,14 +84,14 @@ type Options struct {
 //
 // If sessions are remembered for longer than Lifetime, wait that long instead.
 type Encryption struct {
-	// Keys are of at least 32 random bytes each, newest first, and not those of the cookies. The first key seals
-	// records, all keys open them. Default: none, and records are stored as they are.
+	// Keys have at least 32 random bytes each, newest first. They must not be the keys of the cookies. The
+	// first key seals records, and all keys open them. Default: none, and records are stored unencrypted.
 	Keys [][]byte
-	// AcceptPlain lets records be read that are not sealed: older ones, and any that somebody with access to Redis
-	// has made up. It is for the time of a change.
+	// AcceptPlain also reads records that are not sealed: older records, and any record that an attacker with
+	// access to Redis has made up. Set it only during a change.
 	AcceptPlain bool
-	// WritePlain stores records unsealed, and accepts such, as long as there are processes that have no keys yet,
-	// or that are to have none any more.
+	// WritePlain stores records unsealed, and reads them. Set it as long as some processes have no keys yet, or
+	// will have no keys any more.
 	WritePlain bool
 }
 
@@ -102,8 +102,8 @@ func init() {
 	records.Of = func(st any) *records.Engine { return st.(*Store).engine }
 }
 
-// New returns a store that dials as pool does, by its DialContext or Dial, which should have a dial timeout. No
-// connection is taken from the pool, so its size does not matter.
+// New returns a store that dials by pool's DialContext or Dial, which should have a dial timeout. The store
+// takes no connection from the pool, so the pool's size does not matter.
 func New(pool *redis.Pool, o Options) *Store {
 	if pool == nil {
 		return broken("the pool is nil")
@@ -116,10 +116,10 @@ type owned struct{ *transport.Redigo }
 
 func (c owned) CloseWithStore() error { return c.Close() }
 
-// NewOn returns a store on any client. The client bounds each round trip by its own timeout; Options.Timeout should
-// equal it. The client stays the caller's, unless it is a [transport.Owned].
+// NewOn returns a store on any client. The client bounds each round trip by its own timeout; Options.Timeout
+// should equal it. [Store.Close] does not close the client, unless it is a [transport.Owned].
 func NewOn(c transport.Client, o Options) *Store {
-	const dialling = "it is for Open: a pool or client of your own has its own way of dialling"
+	const dialling = "it is only for Open, since a pool or client dials in its own way"
 	switch {
 	case c == nil:
 		return broken("the client is nil")
@@ -135,14 +135,14 @@ func NewOn(c transport.Client, o Options) *Store {
 
 func broken(why string) *Store { return &Store{records.Broken(errors.New("store: " + why))} }
 
-// Ping reports whether Redis replies, for readiness checks and at start. On a Redis Cluster it succeeds if one node
-// replies; it fails if the client does not know clusters, as that of [Open] and [New]. The error wraps
-// [ErrUnavailable].
+// Ping reports whether Redis replies, for readiness checks and at start. On a Redis Cluster it succeeds if one
+// node replies. It fails if the client does not support clusters, such as that of [Open] and [New]. The error
+// wraps [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error { return s.engine.Ping(ctx) }
 
-// Close stops all background work immediately, and closes the store's connections, except those of a client that
-// stays the caller's; see [NewOn]. Requests that wait for a session fail with [ErrUnavailable], and so do later
-// requests. If the connections are closed, requests that hold a session fail when they save it: let them finish
-// first, as [net/http.Server.Shutdown] does. A lock that is still held, or was to be released in the background
-// after a lost reply, is free when its lease ends.
+// Close stops all background work immediately, and closes the store's connections, except those of a client of
+// [NewOn]. Requests that wait for a session fail with [ErrUnavailable], and so do later requests. If the
+// connections are closed, requests that hold a session fail when they save it: let them finish first, as
+// [net/http.Server.Shutdown] does. A lock that is still held, or that a lost reply has left behind, expires
+// with its lease.
 func (s *Store) Close() error { return s.engine.Close() }

@@ -1,5 +1,5 @@
-// Package browser tests sessions in a real browser: Chromium, headless, with its own rules
-// about cookies, about requests that it cancels, and about those that it sends again.
+// Package browser tests sessions in a real browser: Chromium, headless. It has its own rules about
+// cookies, about requests that it cancels, and about requests that it sends again.
 package browser
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is the longest that a test waits for one thing. It is much, for busy machines.
+// patience is the longest that a test waits for one thing. It is long, for busy machines.
 const patience = 30 * time.Second
 
-// chromium is the one browser of all tests. Each visitor has cookies and connections of his
-// own in it, as in a private window.
+// chromium is the browser of all tests. Each visitor has separate cookies and connections in it, as in a
+// private window.
 var chromium context.Context
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func run(m *testing.M) (code int, err error) {
 	defer os.RemoveAll(profile)
 	defer demotest.Clean()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.Flag("allow-pre-commit-input", true), // or a click on a page that was not yet painted is lost
+		chromedp.Flag("allow-pre-commit-input", true), // otherwise a click on a page that is not painted yet is lost
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-features", "BackForwardCache"), // chromedp does not find such pages
 		chromedp.Flag("host-resolver-rules", "MAP *.localhost 127.0.0.1"),
@@ -62,19 +62,19 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// newVisitor returns the first tab of a visitor, who has cookies of his own.
+// newVisitor returns the first tab of a visitor, with separate cookies.
 func newVisitor(t *testing.T) *tab {
 	t.Helper()
 	return openTab(t, chromium, chromedp.WithNewBrowserContext())
 }
 
-// another opens a further tab of its visitor: a window, since a tab in the background paints nothing.
+// another opens one more tab of the visitor: a window, since a tab in the background paints nothing.
 func (b *tab) another() *tab {
 	b.t.Helper()
 	return openTab(b.t, b.ctx, chromedp.WithNewWindow(true))
 }
 
-// A tab is where pages are shown and clicks are made, by one goroutine.
+// A tab shows pages and gets clicks, from one goroutine.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -100,8 +100,8 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// leads takes steps that lead to another page, waits until it is there, and returns its
-// status: 0 if there is no answer.
+// leads takes steps that lead to another page, waits for it, and returns its status: 0 if there is no
+// response.
 func (b *tab) leads(steps ...chromedp.Action[chromedp.Void]) (status int) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -119,7 +119,7 @@ func (b *tab) open(url string) (status int) {
 	return b.leads(chromedp.Navigate(url))
 }
 
-// press clicks on what leads to another page, and returns that page's status.
+// press clicks on a link or button that leads to another page, and returns the page's status.
 func (b *tab) press(selector string) (status int) {
 	b.t.Helper()
 	return b.leads(chromedp.Click(chromedp.CSS(selector)))
@@ -131,8 +131,8 @@ func (b *tab) click(selector string) {
 	b.clickAt(b.find(selector))
 }
 
-// find returns where on the page something is. While another page is on its way the browser
-// answers no such questions, but it takes clicks.
+// find returns the position of an element on the page. While another page is loading, the browser does
+// not answer such questions, but it accepts clicks.
 func (b *tab) find(selector string) point {
 	b.t.Helper()
 	return js[point](b, `(r => ({X: r.x + r.width / 2, Y: r.y + r.height / 2}))(
@@ -157,7 +157,7 @@ func (b *tab) shows(selector string) {
 	}
 }
 
-// js returns the value of an expression, or what a promise brings.
+// js returns the value of an expression, or the result of a promise.
 func js[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)

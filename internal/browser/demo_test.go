@@ -18,15 +18,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A screen is what somebody has, and the colours that he likes.
+// A screen is the size of a visitor's screen, and the preferred colours.
 type screen struct {
 	name          string
 	width, height int64
 	scheme        string
 }
 
-// openDemo shows a visitor the demo. In the end its page must have needed no other host, and have
-// had no error.
+// openDemo shows a visitor the demo. At the end of the test, its page must have needed no other host, and
+// have had no error.
 func openDemo(t *testing.T, page string, on screen) *tab {
 	t.Helper()
 	b := newVisitor(t)
@@ -69,7 +69,7 @@ func text(b *tab, selector string) string {
 	return strings.TrimSpace(js[string](b, "document.querySelector('"+selector+"').textContent"))
 }
 
-// prefers makes the browser say which colours its user likes.
+// prefers makes the browser report preferred colours.
 func prefers(scheme string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -86,7 +86,7 @@ func (b *tab) fire() {
 	b.shows(`body[data-run="done"]`)
 }
 
-// TestThePageShowsBothWays presses the button and reads what a person would.
+// TestThePageShowsBothWays presses the button and reads what a visitor would.
 func TestThePageShowsBothWays(t *testing.T) {
 	for _, screen := range []screen{{"desktop-light", 1200, 900, "light"}, {"phone-dark", 375, 800, "dark"}} {
 		t.Run(screen.name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestTheSessionCard(t *testing.T) {
 	}
 }
 
-// fits checks that the page is not wider than the screen, and keeps a screenshot for people to look
-// at, with go test -artifacts.
+// fits checks that the page is not wider than the screen. With go test -artifacts it also keeps a
+// screenshot.
 func (b *tab) fits(name string) {
 	b.t.Helper()
 	if over := js[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
@@ -145,8 +145,8 @@ func (b *tab) fits(name string) {
 
 var laptopScreen = screen{"laptop", 1280, 800, "light"}
 
-// All squares are to be seen at once on a laptop: before the run, and with its result. Where nothing
-// was lost, little is empty below that: two lines, and the card's edge.
+// All squares are visible at once on a laptop: before the run, and with its result. If nothing was lost,
+// little is empty below them: two lines, and the card's edge.
 func TestAllSquaresAreAboveTheFold(t *testing.T) {
 	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
 	fold := float64(laptopScreen.height)
@@ -169,7 +169,7 @@ func TestAllSquaresAreAboveTheFold(t *testing.T) {
 	}
 }
 
-// A square that waits for its request is as visible as WCAG 1.4.11 demands, in both schemes.
+// A square that waits for its response is as visible as WCAG 1.4.11 demands, in both schemes.
 func TestEmptySquaresAreVisible(t *testing.T) {
 	page := demotest.Start(t).URL
 	for _, scheme := range []string{"light", "dark"} {
@@ -192,7 +192,7 @@ func TestEmptySquaresAreVisible(t *testing.T) {
 	}
 }
 
-// claims makes the browser say that it is another one.
+// claims makes the browser report that it is another one.
 func claims(agent string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent})
@@ -211,14 +211,14 @@ func (b *tab) signIn(page, name string) {
 	b.shows(".device[data-this]")
 }
 
-// devices returns what the page lists, the newest first.
+// devices returns the devices that the page lists, the newest first.
 func (b *tab) devices() []string {
 	b.t.Helper()
 	return js[[]string](b, `[...document.querySelectorAll('.device h2')].map(h => h.textContent.replace(/\s+/g, ' '))`)
 }
 
-// TestTwoBrowsersOfAUser signs in from two, and ends one from the other, which sees that when it
-// next asks.
+// TestTwoBrowsersOfAUser signs in from two browsers, and ends one session from the other browser. The
+// first one notices with its next request.
 func TestTwoBrowsersOfAUser(t *testing.T) {
 	for _, screen := range []screen{{"devices-light", 1000, 640, "light"}, {"devices-dark", 1000, 640, "dark"}, {"devices-phone", 375, 800, "light"}} {
 		t.Run(screen.name, func(t *testing.T) {

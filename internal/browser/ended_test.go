@@ -2,7 +2,7 @@ package browser
 
 import "testing"
 
-// P4: a session that has ended shuts nobody out.
+// P4: a session that has ended locks no visitor out.
 
 // Another process has ended the session, as for "log out everywhere".
 func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
@@ -42,8 +42,8 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	})
 }
 
-// Which requests of a real browser begin a new session if theirs has ended: those that lead to a
-// page that somebody sees.
+// The requests of a real browser that begin a new session if theirs has ended: those that lead to a page
+// that is shown.
 func TestWhatBeginsANewSession(t *testing.T) {
 	t.Parallel()
 	const begins, refused = ": 200 and a cookie", ": 409"
@@ -84,7 +84,7 @@ func TestWhatBeginsANewSession(t *testing.T) {
 	}
 }
 
-// throughWorker follows a link whose request a service worker of the shop passes on.
+// throughWorker follows a link whose request goes through a service worker of the shop.
 func throughWorker(b *tab) {
 	js[bool](b, `new Promise(controlled => {
 		navigator.serviceWorker.oncontrollerchange = () => controlled(true);
@@ -93,7 +93,7 @@ func throughWorker(b *tab) {
 	b.click("#link")
 }
 
-// script runs in the page, and is not waited for.
+// script starts a script in the page, without waiting for it.
 func script(text string) func(*tab) {
 	return func(b *tab) { js[bool](b, `void (`+text+`), true`) }
 }
@@ -104,7 +104,7 @@ func element(name, properties string) func(*tab) {
 	return script(`document.body.append(` + created + `)`)
 }
 
-// speculation makes the browser load a page before anybody has asked for it.
+// speculation makes the browser load a page in advance.
 func speculation(what string) func(*tab) {
 	rules := `{"` + what + `": [{"source": "list", "urls": ["/written"], "eagerness": "immediate"}]}`
 	return element("script", `{type: 'speculationrules', textContent: '`+rules+`'}`)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// P2: a change after the commit is a mistake, but it is made once. A browser sends a POST
-// again if its connection ends before the first byte of the answer; a shop that cuts the
-// connection there charges a card three times for one click.
+// P2: a change after the commit is a mistake, but it is made once. A browser sends a POST again if its
+// connection ends before the first byte of the response. A shop that cuts the connection there charges a
+// card three times for one click.
 func TestALateChangeIsA500AndTheHandlerRanOnce(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"now", "page"} {
@@ -31,7 +31,7 @@ func TestALateChangeIsA500AndTheHandlerRanOnce(t *testing.T) {
 	}
 }
 
-// P2: what was saved before the late change stays, and the browser has its cookie.
+// P2: changes saved before the late change stay, and the browser has its cookie.
 func TestALoginWithALateChangeIsALogin(t *testing.T) {
 	t.Parallel()
 	s, b := visit(t, opening{})
@@ -44,7 +44,7 @@ func TestALoginWithALateChangeIsALogin(t *testing.T) {
 	s.answered("GET /: 200 and a cookie", "POST /buy/with-a-login: 500 and a cookie", "GET /: 200")
 }
 
-// P2: an answer that has begun is cut off, but so that the browser has seen its beginning, and
+// P2: a response that has begun is cut off, but only after the browser has seen its beginning, so that it
 // does not send the request again.
 func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
 
 func buttonTo(how string) string { return `button[formaction="/buy/` + how + `"]` }
 
-// fetching is a script that buys in the background, and says what came of it.
+// fetching is a script that buys in the background, and reports the result.
 func fetching(how string) string {
 	return `(async () => {
 		const form = new FormData(document.querySelector('form:has([name=token])'));

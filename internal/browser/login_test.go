@@ -9,11 +9,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// P4: a login does not depend on the session that was there before, so it succeeds however often
-// it is tried, and whatever became of the answers.
+// P4: a login does not depend on the previous session. So it succeeds however often it is tried, even if
+// responses were lost.
 
-// At the second click the browser gives the first request up, and with it the cookie of the
-// login that succeeded.
+// At the second click the browser cancels the first request, and so loses the cookie of the login that
+// succeeded.
 func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	t.Parallel()
 	s, b := visit(t, opening{})
@@ -52,7 +52,7 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 			b.do(chromedp.Stop())
 			hungUp(t, first)
 			check.letGo()
-			after.wait() // it is saved, and nobody has the cookie
+			after.wait() // it is saved, and no browser has the cookie
 			after.letGo()
 
 			check.letGo() // the next one may pass
@@ -70,7 +70,7 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 	}
 }
 
-// The answer of the login is lost on its way, as it is by a phone in a tunnel.
+// The response to the login is lost, as for a phone in a tunnel.
 func TestTheLostAnswerOfALogin(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(b *tab, url string){
@@ -101,8 +101,8 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 }
 
 // A form on another site that logs the visitor in to the attacker's account is refused by
-// http.CrossOriginProtection, as the page about logins has it. SameSite does not help: a login
-// needs no cookie.
+// http.CrossOriginProtection, as the page about logins recommends. SameSite does not help: a login needs
+// no cookie.
 func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
 	t.Parallel()
 	for name, unprotected := range map[string]bool{"protected": false, "unprotected": true} {
@@ -117,7 +117,7 @@ func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
 				t.Errorf("the form leads to a %d, want 403", status)
 			}
 			b.open(s.url)
-			if unprotected { // so that this shows what the protection is for
+			if unprotected { // this shows the purpose of the protection
 				b.showsUser("mallory")
 			} else {
 				b.showsUser("ann")

@@ -22,27 +22,27 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// host is where the shop is. Chromium trusts localhost and what is below it as it does
-// https, so it says in Sec-Fetch headers what a request is for.
+// host is the shop's host. Chromium trusts localhost and its subdomains like https, so it sends Sec-Fetch
+// headers that say what a request is for.
 const host = "shop.localhost"
 
 // A shop is an ordinary application with sessions.
 type shop struct {
 	*watch
 	url    string // as its visitors see it
-	direct string // as programs reach it, that do not know the name
+	direct string // for programs that do not know the name
 	client *http.Client
 	redis  *redistest.Server
 	store  *store.Store
 	terms  records.Terms
 	log    *logtest.Buffer
 
-	charges atomic.Int32 // of a visitor's card
+	charges atomic.Int32 // of the visitor's card
 }
 
-// An opening says how a shop is opened, where it is not the ordinary way.
+// An opening says in which unusual way a shop is opened.
 type opening struct {
-	tls         bool // and with it the default cookie
+	tls         bool // and with the default cookie
 	unprotected bool // against requests from other sites
 	buffer      int
 }
@@ -79,7 +79,7 @@ func openShop(t *testing.T, o opening) *shop {
 	return s
 }
 
-// visit opens a shop, and it in a visitor's first tab.
+// visit opens a shop in a visitor's first tab.
 func visit(t *testing.T, o opening) (s *shop, b *tab) {
 	t.Helper()
 	s, b = openShop(t, o), newVisitor(t)
@@ -87,7 +87,7 @@ func visit(t *testing.T, o opening) (s *shop, b *tab) {
 	return s, b
 }
 
-// twoTabs opens a shop in two tabs of a visitor, and forgets what was answered.
+// twoTabs opens a shop in two tabs of a visitor, and forgets the responses.
 func twoTabs(t *testing.T, loggedIn bool) (s *shop, b, other *tab) {
 	t.Helper()
 	s, b = visit(t, opening{})
@@ -107,7 +107,7 @@ func (b *tab) logIn() {
 	b.showsUser("ann")
 }
 
-// showsUser waits until the page says who is logged in, "" for nobody.
+// showsUser waits until the page says who is logged in; "": no user.
 func (b *tab) showsUser(user string) {
 	b.t.Helper()
 	b.shows(`body[data-user="` + user + `"]`)
@@ -134,8 +134,8 @@ func named(server *httptest.Server) (url string) {
 	return strings.Replace(server.URL, "127.0.0.1", host, 1)
 }
 
-// pages are what the shop consists of. Nothing in here knows that it is tested, except that
-// the password check takes as long as the test wants.
+// pages are the pages of the shop. They do not know about the tests, except that the password check takes
+// as long as the test wants.
 func (s *shop) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func (s *shop) pages() http.Handler {
 	return mux
 }
 
-// buy has the mistake that is easily made: something is set after the session was saved.
+// buy has a common mistake: it sets a value after the session was saved.
 func (s *shop) buy(w http.ResponseWriter, r *http.Request) {
 	sess := session.FromContext(r.Context())
 	if token, ok := session.Get[string](sess, "token"); !ok || token != r.FormValue("token") {
@@ -245,7 +245,7 @@ func (s *shop) show(w http.ResponseWriter, sess *session.Session) {
 	}
 }
 
-// end ends a session from elsewhere, as another process does it for "log me out everywhere".
+// end ends a session from elsewhere, as another process does for "log me out everywhere".
 func (s *shop) end(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -259,7 +259,7 @@ func (s *shop) end(t *testing.T, id string) {
 	}
 }
 
-// idOf returns the public id of the session that the tab's page was made of.
+// idOf returns the public ID of the session from which the tab's page was made.
 func idOf(b *tab) string {
 	b.t.Helper()
 	return js[string](b, `document.body.dataset.session`)

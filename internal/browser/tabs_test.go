@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// P4: what one tab does when another ends the session that both have.
+// P4: what happens in one tab when another ends the session that both share.
 
-// What another tab has sent before the logout waits for it, with the cookie of the session
-// that ends.
+// Requests of the other tab wait for the logout, if they were sent before it, with the cookie of the
+// session that ends.
 func TestALogoutInAnotherTab(t *testing.T) {
 	t.Parallel()
 	t.Run("then a fetch", func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestALogoutInAnotherTab(t *testing.T) {
 		b.click("#home")
 		before.wait()
 		before.letGo()
-		before.letGo() // and what the logout leads to
+		before.letGo() // and the request to which the logout leads
 		logout.letGo()
 		b.showsUser("")
 		other.showsUser("")
@@ -45,8 +45,8 @@ func TestALogoutInAnotherTab(t *testing.T) {
 	})
 }
 
-// A fetch that meets the end of its session by a login does not undo the login, though its
-// answer comes later.
+// A login ends the session of a fetch. The fetch does not undo the login, though its response comes
+// later.
 func TestALoginInAnotherTab(t *testing.T) {
 	t.Parallel()
 	s, b, other := twoTabs(t, false)
@@ -65,8 +65,8 @@ func TestALoginInAnotherTab(t *testing.T) {
 	}
 }
 
-// The race that is left: a person goes to a page that writes, while logging in in another tab. Both
-// answers set a cookie, and the browser keeps the one that comes last.
+// One race remains: a visitor goes to a page that writes, while logging in in another tab. Both responses
+// set a cookie, and the browser keeps the one that comes last.
 func TestANavigationThatCrossesALogin(t *testing.T) {
 	t.Parallel()
 	for last, user := range map[string]string{"the login": "ann", "the navigation": ""} {
@@ -107,9 +107,9 @@ func TestANavigationThatCrossesALogin(t *testing.T) {
 	}
 }
 
-// fetchLate sends a fetch, with the cookie of now, while another request holds the session;
-// lets that one go; and lets the answer of the fetch arrive after it is done. It returns the
-// status of the fetch.
+// fetchLate sends a fetch, with the current cookie, while another request holds the session. It then
+// releases that request, and makes the response to the fetch arrive after done. It returns the status of
+// the fetch.
 func (b *tab) fetchLate(s *shop, holder *stop, done func()) (status int) {
 	b.t.Helper()
 	before, after := s.stop("POST /cart", "before the sessions"), s.stop("POST /cart", "after the sessions")

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A sibling domain can set cookies for the shop's, unless their name begins with __Host-: the
-// shop gets both, those with the longer path first, and then the older ones.
+// A sibling domain can set cookies for the shop's domain, unless their name begins with __Host-. The shop
+// gets both cookies: the one with the longer path first, and then the older one.
 
-// A genuine cookie whose session has ended hides nobody's own.
+// A genuine cookie whose session has ended hides no visitor's own cookie.
 func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*shop, *http.Cookie){
@@ -38,8 +38,8 @@ func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
 	}
 }
 
-// A live one counts where the browser sends it first: the visitor sees the attacker's account
-// there. The log says so, and __Host- is the defence.
+// A live cookie counts if the browser sends it first: the visitor sees the attacker's account there. The
+// log says so, and __Host- is the defence.
 func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, opening{})
@@ -63,7 +63,7 @@ func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
 	b.showsUser("ann")
 }
 
-// With __Host-, which is the default, the browser does not take the cookie from a sibling.
+// With __Host-, which is the default, the browser does not accept the cookie from a sibling.
 func TestACookieWithHostInItsNameCannotBeTossed(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, opening{tls: true})
@@ -92,7 +92,7 @@ func toss(t *testing.T, c *http.Cookie, path string, tls bool) (address string) 
 	return strings.Replace(named(serve(t, http.HandlerFunc(sibling), tls, nil)), host, "sibling."+host, 1)
 }
 
-// login logs the attacker in, from a browser of his own, and returns his cookie.
+// login logs the attacker in, from another browser, and returns the attacker's cookie.
 func (s *shop) login(user string) *http.Cookie {
 	s.t.Helper()
 	cookies := s.post("/login", url.Values{"user": {user}}).Cookies()

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// A watch sees a site's requests and answers, and can stop them on their way.
+// A watch sees a site's requests and responses, and can stop them.
 type watch struct {
 	t      *testing.T
-	closed context.Context // lets all go on at the end of the test
+	closed context.Context // closed at the end of the test, so that all requests go on
 
-	losesLogins atomic.Bool // their answers are lost on their way
+	losesLogins atomic.Bool // their responses are lost
 
 	mu      sync.Mutex
 	stops   map[string]*stop
 	answers []string
-	active  map[net.Conn]bool // connections with a request that is not answered
+	active  map[net.Conn]bool // connections with a request that has no response yet
 	cuts    int               // of those, closed
 }
 
@@ -32,7 +32,7 @@ func newWatch(t *testing.T) *watch {
 	return &watch{t: t, closed: t.Context(), stops: map[string]*stop{}, active: map[net.Conn]bool{}}
 }
 
-// observe notes each answer of next, and whether it sets the cookie.
+// observe records each response of next, and whether it sets the cookie.
 func (w *watch) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.reached(r, "before the sessions")
@@ -57,7 +57,7 @@ func (w *watch) observe(next http.Handler) http.Handler {
 	})
 }
 
-// noting keeps the status of an answer.
+// noting keeps the status of a response.
 type noting struct {
 	http.ResponseWriter
 	status int
@@ -73,13 +73,13 @@ func (n *noting) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 func (w *watch) note(answer string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The browser asks for these by itself.
+	// The browser requests these by itself.
 	if !strings.Contains(answer, "/favicon.ico") && !strings.Contains(answer, "/worker.js") {
 		w.answers = append(w.answers, answer)
 	}
 }
 
-// answered checks what was answered since it was last called, in any order.
+// answered checks the responses since its last call, in any order.
 func (w *watch) answered(want ...string) {
 	w.t.Helper()
 	got := slices.Sorted(slices.Values(w.forgetAnswers()))
@@ -89,7 +89,7 @@ func (w *watch) answered(want ...string) {
 	}
 }
 
-// neverAnswered checks that no answer had that status.
+// neverAnswered checks that no response had that status.
 func (w *watch) neverAnswered(status string) {
 	w.t.Helper()
 	got := w.forgetAnswers()
@@ -98,7 +98,7 @@ func (w *watch) neverAnswered(status string) {
 	}
 }
 
-// forgetAnswers returns what was answered since it was last called.
+// forgetAnswers returns the responses since its last call.
 func (w *watch) forgetAnswers() (answers []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *watch) connection(c net.Conn, state http.ConnState) {
 	w.active[c] = state == http.StateActive
 }
 
-// cut checks how many connections ended before their answer.
+// cut checks how many connections ended before their response.
 func (w *watch) cut(want int) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -126,7 +126,7 @@ func (w *watch) cut(want int) {
 	}
 }
 
-// A stop is a place on the way of requests where they wait until the test lets them go.
+// A stop is a place where requests wait until the test lets them go.
 type stop struct {
 	t       *testing.T
 	arrived chan *http.Request
@@ -142,7 +142,7 @@ func (w *watch) stop(request, place string) *stop {
 	return s
 }
 
-// reached is called at each place that a request comes to.
+// reached is called at each place that a request reaches.
 func (w *watch) reached(r *http.Request, place string) {
 	w.mu.Lock()
 	s := w.stops[r.Method+" "+r.URL.Path+" "+place]
@@ -157,16 +157,16 @@ func (w *watch) reached(r *http.Request, place string) {
 	}
 }
 
-// wait returns the next request that waits there.
+// wait returns the next request that waits at the stop.
 func (s *stop) wait() *http.Request {
 	s.t.Helper()
 	return receive(s.t, s.arrived, "a request")
 }
 
-// letGo lets one request go on: the one that waits there, or the next one.
+// letGo lets one request go on: the one that waits, or the next one.
 func (s *stop) letGo() { s.release <- struct{}{} }
 
-// hungUp waits until the browser has given a request up.
+// hungUp waits until the browser has cancelled a request.
 func hungUp(t *testing.T, r *http.Request) {
 	t.Helper()
 	receive(t, r.Context().Done(), "the end of a connection")

@@ -1,8 +1,8 @@
-// Package clustertest checks what a client of Redis Cluster, or of Sentinel, does by itself: it
-// goes after slots that move, and after a master that another has replaced.
+// Package clustertest checks what a client of Redis Cluster, or of Sentinel, does by itself: it follows
+// slots that move, and a master that is replaced.
 //
-// Most checks share one cluster, one after another, since a cluster takes two seconds to begin.
-// Each has slots and sessions of its own.
+// Most checks share one cluster, one after another, since a cluster takes two seconds to start. Each
+// check uses its own slots and sessions.
 package clustertest
 
 import (
@@ -24,19 +24,19 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A Way is how a client gets to Redis. What is zero is left to the client.
+// A Way is how a client gets to Redis. Zero fields mean the client's defaults.
 type Way struct {
 	Addresses      []string // of nodes, or of sentinels
-	MasterSet      string   // by which sentinels know the master; "": it is a cluster
+	MasterSet      string   // the sentinels' name of the master; "": it is a cluster
 	User, Password string
-	RESP2          bool // what package redistest's proxies know
+	RESP2          bool // the protocol of package redistest's proxies
 	Dial           func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// An Open returns a client, to be closed when t ends. Each of its exchanges takes at most timeout.
+// An Open returns a client, and closes it when t ends. Each round trip takes at most timeout.
 type Open func(t testing.TB, w Way, timeout time.Duration) transport.Client
 
-// patience is how long an exchange may take on a busy machine.
+// patience is how long a round trip may take on a busy machine.
 const patience = 20 * time.Second
 
 // A site is a cluster of three masters with slots, and one without.
@@ -47,7 +47,7 @@ type site struct {
 	spare *redistest.Server // has no slots
 }
 
-// Run checks all promises. rights are what a Redis user needs at the least, as ACL SETUSER wants
+// Run checks all promises. rights are the least rights that a Redis user needs, as ACL SETUSER expects
 // them. more are the client's own checks on the same cluster.
 func Run(t *testing.T, open Open, rights []any, more map[string]func(t *testing.T, c *redistest.Cluster)) {
 	t.Run("one node", func(t *testing.T) {
@@ -88,8 +88,8 @@ func Run(t *testing.T, open Open, rights []any, more map[string]func(t *testing.
 	})
 }
 
-// oneNode runs the suites of what is built on a client on clusters of one node, so that all that
-// can be done to a server is done to the cluster.
+// oneNode runs the suites of the packages that use a client on clusters of one node, so that everything
+// that can be done to a server is done to the cluster.
 func oneNode(t *testing.T, open Open) {
 	lent := &lender{TB: t}
 	through := func(t testing.TB, address string, timeout time.Duration, resp2 bool) transport.Client {
@@ -120,13 +120,13 @@ func oneNode(t *testing.T, open Open) {
 type lender struct {
 	testing.TB
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards all below
 	idle []*redistest.Cluster
 }
 
-// get returns the node of an empty cluster that nobody else has until t ends.
+// get returns the node of an empty cluster, for t alone until t ends.
 func (l *lender) get(t testing.TB) *redistest.Server {
-	redistest.Binary(t) // or t is skipped, and not what TB is
+	redistest.Binary(t) // skips t, not TB, if there is no server
 	l.mu.Lock()
 	var c *redistest.Cluster
 	if last := len(l.idle) - 1; last >= 0 {
@@ -151,8 +151,8 @@ func (l *lender) get(t testing.TB) *redistest.Server {
 	return node
 }
 
-// nameOf returns the address of the node behind another address, by the node's own account. A
-// client may find out that it has another name than that, and leave it.
+// nameOf returns the address by which the node behind another address calls itself. A client may find out
+// that the node has another name, and leave it.
 func nameOf(t testing.TB, address string) string {
 	t.Helper()
 	conn, err := redis.Dial("tcp", address)
@@ -168,7 +168,7 @@ func nameOf(t testing.TB, address string) string {
 	return own
 }
 
-// Server is one of package redistest for package clienttest.
+// Server wraps a server of package redistest for package clienttest.
 func Server(t testing.TB, s *redistest.Server) clienttest.Server {
 	return clienttest.Server{
 		Address: s.Addr,
@@ -179,12 +179,12 @@ func Server(t testing.TB, s *redistest.Server) clienttest.Server {
 	}
 }
 
-// The masters of the beginning. They keep most of their slots.
+// first returns the first of the masters. The masters keep most of their slots.
 func (s *site) first() *redistest.Server  { return s.Nodes[0] }
 func (s *site) second() *redistest.Server { return s.Nodes[1] }
 func (s *site) third() *redistest.Server  { return s.Nodes[2] }
 
-// idOf returns the id of a session that is at a node, and which no other check has.
+// idOf returns the ID of a session at a node that no other check uses.
 func (s *site) idOf(node *redistest.Server) string {
 	s.Helper()
 	slots := s.SlotsOf(s.T, node)
@@ -195,7 +195,7 @@ func (s *site) idOf(node *redistest.Server) string {
 	}
 }
 
-// keyOf returns a key that is at a node.
+// keyOf returns a key at a node.
 func (s *site) keyOf(node *redistest.Server) string { return "{" + s.idOf(node) + "}" }
 
 func at(nodes ...*redistest.Server) (w Way) {
@@ -205,13 +205,13 @@ func at(nodes ...*redistest.Server) (w Way) {
 	return w
 }
 
-// client returns one that knows all nodes.
+// client returns a client that knows all nodes.
 func (s *site) client() transport.ClusterClient {
 	s.Helper()
 	return s.open(s.T, at(s.Nodes...), patience).(transport.ClusterClient)
 }
 
-// store returns that of a process.
+// store returns the store of a process.
 func (s *site) store(w Way) *store.Store {
 	s.Helper()
 	return newStore(s.T, s.open, w, patience)
@@ -227,7 +227,7 @@ func newStore(t testing.TB, open Open, w Way, timeout time.Duration) *store.Stor
 	return st
 }
 
-// exchange makes an exchange that must succeed, and returns its replies as text.
+// exchange makes a round trip that must succeed, and returns its replies as text.
 func exchange(t testing.TB, client transport.Client, key string, commands ...transport.Command) string {
 	t.Helper()
 	replies, err := client.Do(t.Context(), key, commands...)

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// All commands of an exchange go to the node that has its slot, also one that has no key, and a
+// All commands of a round trip go to the node that has its slot, even a command without a key, and a
 // script whose first key is not its first argument.
 func exchangeGoesToItsNode(s *site) {
 	client := s.client()
@@ -30,8 +30,8 @@ func exchangeGoesToItsNode(s *site) {
 	}
 }
 
-// Once a slot has moved, the first exchange is redirected, to where its commands are executed once,
-// in their order.
+// After a slot has moved, the first round trip is redirected. The new node executes its commands once, in
+// order.
 func slotHasMoved(s *site) {
 	key, client := s.keyOf(s.first()), s.client()
 	for i, to := range []*redistest.Server{s.second(), s.first(), s.second()} {
@@ -48,8 +48,9 @@ func slotHasMoved(s *site) {
 	}
 }
 
-// While a slot is being moved, what is there already is at the old node, and the rest at the new one,
-// which a client may not know: it has no slots yet. Keys of both are put off, as Redis says it.
+// While a slot is being moved, keys that exist stay at the old node, and others are at the new one. The
+// client may not know the new node: it has no slots yet. A command with keys on both nodes gets TRYAGAIN.
+// Redis says.
 func slotIsMoving(s *site) {
 	for _, used := range []bool{false, true} {
 		for _, to := range []*redistest.Server{s.second(), s.spare} {
@@ -80,7 +81,7 @@ func slotIsMoving(s *site) {
 	}
 }
 
-// Two nodes that say of each other that they have the slot do not keep an exchange for ever.
+// If two nodes say of each other that they have the slot, a round trip still ends.
 func redirectionsAreBounded(s *site) {
 	key, client := s.keyOf(s.first()), s.client()
 	exchange(s, client, key, transport.Command{"GET", key})
@@ -92,9 +93,9 @@ func redirectionsAreBounded(s *site) {
 	}
 }
 
-// A channel of a slot is listened to at the node that has it, where a message counts its listeners.
-// When the slot moves, the subscription ends, and the next one is at the new node, even if the
-// client does not know that yet.
+// The subscription to a channel of a slot is at the node that has the slot, where PUBLISH counts the
+// listeners. When the slot moves, the subscription ends. The next one is at the new node, even if the
+// client does not know that node yet.
 func subscribeShard(s *site) {
 	client := s.client()
 	channel := s.keyOf(s.first()) + "wake"
@@ -115,7 +116,7 @@ func subscribeShard(s *site) {
 	}
 }
 
-// An ordinary channel on a cluster is heard whichever node the message comes from.
+// An ordinary channel on a cluster gets messages from any node.
 func subscribeOnAnyNode(s *site) {
 	sub, err := s.client().Subscribe(s.Context(), "mine")
 	if err != nil {

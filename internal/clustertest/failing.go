@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A master that is killed, or hangs, is replaced by its replica, and its sessions are served again as
-// soon as the cluster has done that. The keys of other masters are not affected.
+// A master that is killed, or hangs, is replaced by its replica. Its sessions are served again as soon as
+// the cluster has done that. The keys of other masters are not affected.
 func masterIsReplaced(t *testing.T, open Open) {
 	s := &site{t, redistest.NewCluster(t, 3, 1, "--cluster-node-timeout", "2000"), open, nil}
 	client := open(t, at(s.Nodes...), time.Second)
@@ -32,7 +32,7 @@ func masterIsReplaced(t *testing.T, open Open) {
 		for _, key := range []string{key, other} {
 			redistest.Await(t, "it is stored", func() error {
 				replies, err := client.Do(t.Context(), key, transport.Command{"SET", key, "v"}, transport.Command{"WAIT", 1, 10_000})
-				if err == nil && text(replies) != "[OK 1]" { // refused, since the cluster was not well for a moment
+				if err == nil && text(replies) != "[OK 1]" { // refused: the cluster was not well for a moment
 					err = fmt.Errorf("the reply is %v", replies)
 				}
 				return err
@@ -59,8 +59,8 @@ func masterIsReplaced(t *testing.T, open Open) {
 	}
 }
 
-// With Sentinel a client follows the master by itself. One sentinel that is dead does not matter.
-// While a replica takes over, a session is not to be had, but it is never said to be absent.
+// With Sentinel a client follows the master by itself. A dead sentinel does not matter. While a replica
+// takes over, a session is unavailable, but never reported as absent.
 func sentinel(t *testing.T, open Open) {
 	master := redistest.Real(t, "--repl-diskless-sync", "no")
 	host, port, _ := net.SplitHostPort(master.Addr)
@@ -91,7 +91,7 @@ func sentinel(t *testing.T, open Open) {
 		if err == nil && !replica.IsMaster(t) {
 			err = errors.New("the replica is none yet")
 		}
-		if err == nil { // what the old master was given before it knew that it was one no longer is lost
+		if err == nil { // writes that the old master accepted before it knew of the failover are lost
 			err = stored(t.Context(), st, "id", "new")
 		}
 		return err
@@ -101,9 +101,10 @@ func sentinel(t *testing.T, open Open) {
 	}
 }
 
-// LeavesDemoted checks that a server which is no master any more, and keeps its connections, is left.
-// The address that leads to the new one by then, as that of a service does, is dialled anew, for
-// requests that write and for those that only read. So many requests may fail.
+// LeavesDemoted checks that a client leaves a server which is no longer a master, although its
+// connections stay open. The address leads to the new master by then, as that of a service does. The
+// client must dial it again, for requests that write and for requests that only read. At most mayFail
+// requests may fail.
 func LeavesDemoted(t *testing.T, open Open, mayFail int) {
 	const id = "AAAAAAAAAAAAAAAAAAAAAA"
 	for name, request := range map[string]func(context.Context, *store.Store) error{

@@ -17,7 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// save stores data in a session that is there, under its lock.
+// save stores data in an existing session, under its lock.
 func save(ctx context.Context, st *store.Store, id, data string) error {
 	h, err := records.Of(st).Take(ctx, id, records.Terms{LockWait: time.Minute})
 	if err != nil {
@@ -26,7 +26,7 @@ func save(ctx context.Context, st *store.Store, id, data string) error {
 	return h.Save(ctx, []byte(data))
 }
 
-// stored returns what is wrong if a session does not hold data.
+// stored returns an error if a session does not hold data.
 func stored(ctx context.Context, st *store.Store, id, data string) error {
 	r, err := records.Of(st).Load(ctx, id, records.Terms{})
 	if err == nil && string(r.Data) != data {
@@ -42,8 +42,8 @@ func (s *site) must(err error) {
 	}
 }
 
-// Two processes that know different nodes change sessions of all slots at the same time, and renew
-// them into other slots. No change is lost.
+// Two processes that know different nodes change sessions of all slots at the same time, and renew them
+// into other slots. No change is lost.
 func sessionsOfAllSlots(s *site) {
 	processes := []*store.Store{s.store(at(s.first())), s.store(at(s.second(), s.third()))}
 	const sessions, changes = 12, 10
@@ -83,8 +83,8 @@ func sessionsOfAllSlots(s *site) {
 	}
 }
 
-// An exclusive request of a session that nobody else wants is two round trips, as on one server: as
-// many writes to the network, and nothing is asked of a node that does not have the session.
+// An exclusive request takes two round trips if no other request wants the session, as on one server:
+// that many writes to the network. The client asks nothing of a node that does not have the session.
 func twoRoundTrips(s *site) {
 	var writes atomic.Int64
 	w := at(s.Nodes...)
@@ -97,7 +97,7 @@ func twoRoundTrips(s *site) {
 	for _, id := range ids {
 		s.must(records.Of(st).Create(s.Context(), id, []byte("old"), records.Terms{}))
 	}
-	// A client may ask a node something else now and then, and at first Redis learns the scripts.
+	// Now and then a client may ask a node something else, and at first Redis learns the scripts.
 	redistest.Await(s, "two writes for each request", func() error {
 		before := writes.Load()
 		for _, id := range ids {
@@ -125,8 +125,8 @@ func turns(s *site) {
 	storetest.Turns(s.T, func(testing.TB) *store.Store { return s.store(at(s.Nodes...)) })
 }
 
-// leastRights: a user with the rights that the client's page names may also go after slots. Of a
-// slot that is being moved, what is read alone is answered.
+// leastRights: a user with the rights that the client's page names may also follow slots. While a slot is
+// being moved, commands that only read are answered.
 func leastRights(s *site, rights []any) {
 	LeastRights(s.T, s.open, s.Nodes, rights, func(st *store.Store, live func(id string)) {
 		live(s.idOf(s.second()))
@@ -141,8 +141,8 @@ func leastRights(s *site, rights []any) {
 	})
 }
 
-// LeastRights checks that a user with these rights, as ACL SETUSER wants them, may do all that f
-// does with its store. live has a session live there: also one that is waited for.
+// LeastRights checks that a user with these rights, as ACL SETUSER expects them, may do everything that f
+// does with its store. live makes a session live there, including one that has a waiter.
 func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []any, f func(st *store.Store, live func(id string))) {
 	for _, node := range nodes {
 		node.Do(t, "ACL", append([]any{"SETUSER", "app", "on", ">secret"}, rights...)...)
@@ -176,7 +176,7 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 	})
 	for _, node := range nodes {
 		for _, refused := range node.Do(t, "ACL", "LOG").([]any) {
-			// Clients can do without these: whether it is a cluster, and their own names.
+			// Clients work without these: whether it is a cluster, and their own names.
 			if what := text(refused); !strings.Contains(what, "cluster|s") && !strings.Contains(what, "client|") {
 				t.Errorf("refused: %s", what)
 			}
@@ -184,7 +184,7 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 	}
 }
 
-// An address that leads nowhere, or to a server that is silent, does not matter if another one works.
+// An address that leads nowhere, or to a silent server, does not matter if another one works.
 func deadAddresses(s *site) {
 	silent := redistest.Real(s.T)
 	silent.Pause(s.T)
@@ -202,8 +202,8 @@ func deadAddresses(s *site) {
 	}
 }
 
-// One node has another password, or is stopped: the sessions of the others are not concerned, and
-// its own are errors that say why.
+// One node has another password, or is stopped. The sessions of the other nodes are not affected, and its
+// own sessions give errors that say why.
 func oneNodeFails(s *site) {
 	for _, node := range s.Nodes {
 		node.Do(s.T, "ACL", "SETUSER", "other", "on", "resetpass", ">1", "~*", "&*", "+@all")

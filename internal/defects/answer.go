@@ -2,32 +2,32 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// What a visitor is answered.
+// Wrong responses to a visitor.
 var answerDefects = []defect{
 	{"P7", "a panic saves",
 		edits(overlay.In("middleware", "request.abandon").Begin(`if $1 == "a panic" {
 	_ = $recv.commit($1, false)
 }`)),
 		seenBy(simulation("calm"), faults("TestAppPanics"))},
-	{"P2", "the handler's answer, though the commit failed",
-		edits(overlay.In("middleware", "commit.runLocked").Replace("return q.err", "return nil")),
+	{"P2", "the handler's response, although the commit failed",
+		edits(overlay.In("middleware", "request.commit").Replace("return q.err", "return nil")),
 		seenBy(tests("middleware", "TestAFailedCommitReplacesTheAnswer"), simulation("cut"))},
-	{"P8", "an empty session where Redis, or a part of the cluster, does not answer",
+	{"P8", "an empty session if Redis, or a part of the cluster, does not reply",
 		edits(overlay.In("middleware", "opening.choose").Replace("errors.Is(e, store.ErrNotFound)",
 			"errors.Is(e, store.ErrNotFound) || errors.Is(e, store.ErrUnavailable)")),
 		seenBy(simulation("silent"), faults("TestRedisPaused"), faults("TestClusterThirdDown"))},
-	{"P2", "the handler's header leaves with an error",
+	{"P2", "an error response has the handler's header",
 		edits(overlay.In("middleware", "response.discardResponse").Drop("clear(h)")),
 		seenBy(tests("middleware", ""))},
 	{"P2", "a request whose deadline has passed is saved",
-		edits(overlay.In("middleware", "commit.overdue").False("errors.Is(e, context.DeadlineExceeded)")),
+		edits(overlay.In("middleware", "commit.closeSession").False("errors.Is(e, context.DeadlineExceeded)")),
 		seenBy(tests("middleware", ""))},
 	{"P11", "a response that sets the cookie may be cached",
 		edits(overlay.In("middleware", "response.decorate").Drop("forbidCaching(h)")),
 		seenBy(tests("middleware", ""))},
 }
 
-// What a visitor must not know, or choose.
+// Values that a visitor must not know, or choose.
 var secretDefects = []defect{
 	{"P9", "signatures are not checked",
 		edits(overlay.In("middleware", "checker.signed").True("hmac.Equal(a, b)")),
@@ -38,9 +38,9 @@ var secretDefects = []defect{
 			overlay.In("middleware", "commit.beginID").After("i := k.publicID()", "if $2 == create {\n\ti = $recv.rq.SessionID()\n}")),
 		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
 	{"P11", "the secret is the key in Redis",
-		edits(overlay.In("internal/secret", "id").Return("base64.RawURLEncoding.EncodeToString($1)")),
+		edits(overlay.In("internal/secret", "IDOf").Return("base64.RawURLEncoding.EncodeToString($1), nil")),
 		seenBy(tests("middleware", "TestTheTokenIsInSetCookieOnly"))},
-	{"P9", "any number of cookies is verified",
+	{"P9", "there is no limit to the cookies that are verified",
 		edits(overlay.In("middleware", "most").Set("8000")),
 		seenBy(tests("middleware", ""))},
 	{"P11", "a sealed record opens under the id of another session",

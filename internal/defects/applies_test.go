@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// Each defect is one of today's Latchkey: what it changes is there, once, and what it makes of a file
-// can be parsed. (Of Go, package overlay sees to that.)
+// Each defect fits today's sources: the code that it changes exists exactly once, and the changed Lua
+// file can be parsed. (Package overlay checks the Go files.)
 func TestEveryDefectApplies(t *testing.T) {
 	t.Parallel()
 	for _, d := range catalogue {
@@ -33,7 +33,7 @@ func TestEveryDefectApplies(t *testing.T) {
 	}
 }
 
-// Each defect is in the catalogue once, breaks a promise, and some suite must see it: one that exists.
+// Each defect is in the catalogue once, breaks a promise, and names an existing suite that must find it.
 func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
@@ -71,7 +71,7 @@ func declares(t *testing.T, in, name string) bool {
 	})
 }
 
-// The score tells what was found, and what was not.
+// The score lists which defects were found, and which were not.
 func TestWhatIsFoundIsReported(t *testing.T) {
 	t.Parallel()
 	found, missed := make(chan struct{}), make(chan struct{})

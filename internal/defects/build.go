@@ -15,7 +15,7 @@ import (
 // A bench builds tests, over defects and over Latchkey as it is.
 type bench struct {
 	root string // of Latchkey
-	dir  string // for what is built
+	dir  string // of the built files
 	seed uint64
 
 	whole   memo[built] // by package
@@ -27,7 +27,7 @@ type built struct {
 	err error
 }
 
-// A memo has values that are made when they are first asked for.
+// A memo has values that are computed when they are first needed.
 type memo[V any] struct{ all sync.Map }
 
 func (m *memo[V]) get(key string, make func() V) V {
@@ -35,11 +35,11 @@ func (m *memo[V]) get(key string, make func() V) V {
 	return once.(func() V)()
 }
 
-// A binary is the tests of a package.
+// A binary has the tests of a package.
 type binary struct {
 	path   string
 	source string // the directory of the package
-	list   string // of the files that are changed
+	list   string // of the changed files
 }
 
 // build builds the tests of a package into a directory, over the changed files in a list.
@@ -50,7 +50,7 @@ func (b *bench) build(ctx context.Context, in, list, dir string) (binary, error)
 		args = append(args, "-overlay", list)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = made.source // which may be a module of its own
+	cmd.Dir = made.source // the package may be in another module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return made, fmt.Errorf("it cannot be built: %w\n%s", err, out)
 	}
@@ -69,8 +69,8 @@ func (b *bench) buildWhole(ctx context.Context, in string) built {
 	})
 }
 
-// passes reports whether a test passes on Latchkey as it is. If it does not, it says nothing of a
-// defect.
+// passes reports whether a test passes on Latchkey as it is. If it does not, its failure says nothing
+// about a defect.
 func (b *bench) passes(ctx context.Context, in, test string) bool {
 	return b.healthy.get(in+" "+test, func() bool {
 		m := b.buildWhole(ctx, in)
@@ -82,7 +82,7 @@ func (b *bench) passes(ctx context.Context, in, test string) bool {
 	})
 }
 
-// buildBroken builds the tests of a suite over a defect. dir is for the files that are changed.
+// buildBroken builds the tests of a suite over a defect. dir is for the changed files.
 func (b *bench) buildBroken(ctx context.Context, t *trial, dir string) (binary, error) {
 	list, err := overlay.Write(dir, t.defect.edits)
 	if err != nil {
@@ -91,12 +91,12 @@ func (b *bench) buildBroken(ctx context.Context, t *trial, dir string) (binary, 
 	if t.suite.kind != "model" {
 		return b.build(ctx, t.suite.in, list, dir)
 	}
-	made := b.buildWhole(ctx, t.suite.in) // it reads the scripts when it runs
+	made := b.buildWhole(ctx, t.suite.in) // the test reads the scripts when it runs
 	made.list = list
 	return made.binary, made.err
 }
 
-// run runs the tests, for so long at most. What they build themselves is broken, too.
+// run runs the tests, for at most limit. Anything that the tests build is broken, too.
 func (m binary) run(ctx context.Context, limit time.Duration, args ...string) (out string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -6,45 +6,45 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// A defect is a Latchkey that is broken on purpose.
+// A defect is one way to break Latchkey on purpose.
 type defect struct {
-	promise string // that is broken
-	what    string // is broken
+	promise string // the promise that is broken
+	what    string // how it is broken
 	edits   []overlay.Edit
-	suites  []suite // that must see it
+	suites  []suite // the suites that must find it
 }
 
-// A suite is a kind of tests, and what of it must see a defect.
+// A suite is a kind of tests, with the part of it that must find a defect.
 type suite struct {
 	kind   string
 	in     string // the package of the tests
-	choice string // a pattern for names of tests, a profile, or what requests or calls do
-	says   string // what the report of the failure has in it
+	choice string // a pattern for names of tests, a profile, or what the requests or calls do
+	says   string // a part of the failure's report
 }
 
-// tests are those of a package. The pattern is a shortcut: if what it chooses finds nothing, or is
-// not there, all tests of the package are run.
+// tests runs the tests of a package. The pattern is a shortcut: if the matching tests find nothing, or if
+// none matches, all tests of the package run.
 func tests(in, pattern string) suite { return suite{kind: "tests", in: in, choice: pattern} }
 
-// simulation is package simulation with one of its profiles.
+// simulation runs package simulation with one of its profiles.
 func simulation(profile string) suite {
 	return suite{kind: "simulation", in: "internal/simulation", choice: profile}
 }
 
-// model is package model with three requests: what they do, and what is said of the defect.
+// model runs package model with three requests. says is a part of the violation.
 func model(requests, says string) suite {
 	return suite{kind: "model", in: "internal/simulation/model", choice: requests, says: says}
 }
 
-// users is package users with up to four calls, in the same way.
+// users runs package users with up to four calls, in the same way.
 func users(calls, says string) suite {
 	return suite{kind: "model", in: "internal/simulation/model/users", choice: calls, says: says}
 }
 
-// faults is a test with real processes.
+// faults runs a test with real processes.
 func faults(test string) suite { return suite{kind: "faults", in: "internal/faults", choice: test} }
 
-// kinds are those of the suites.
+// kinds are the kinds of suites.
 var kinds = []string{"tests", "simulation", "model", "faults"}
 
 func edits(all ...overlay.Edit) []overlay.Edit { return all }

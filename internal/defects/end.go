@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// What has ended stays so, and nobody is shut out.
+// An ended session stays ended, and no visitor is locked out.
 var endDefects = []defect{
 	{"P4", "a tombstone lasts a millisecond",
 		edits(overlay.In("internal/records", "tombstoneTime").Set("time.Millisecond")),
@@ -32,34 +32,34 @@ var endDefects = []defect{
 		seenBy(tests("middleware", ""))},
 }
 
-// Sessions run out, but not in use, and are no larger than they may be.
+// Sessions expire, but not while they are used, and their size is limited.
 var timeDefects = []defect{
-	{"P12", "to read a session does not put its time-out off",
+	{"P12", "reading a session does not extend its timeout",
 		edits(
-			overlay.Rule("who reads a session puts its timeout off").Drop(),
+			overlay.Rule("reading a session extends its timeout").Drop(),
 			overlay.In("internal/records", "Engine.loadPlainly").Replace(`[]any{"PTTL", k, "PEXPIRE", k, t, "GT", "GET", k}`, `[]any{"PTTL", k, "PEXPIRE", k, 1, "GT", "GET", k}`)),
 		seenBy(simulation("short"))},
-	{"P12", "to read a session takes away what its holder gave it",
+	{"P12", "reading a session shortens the time that its holder gave it",
 		edits(overlay.In("internal/records", "Engine.loadPlainly").Replace(`[]any{"PTTL", k, "PEXPIRE", k, t, "GT", "GET", k}`, `[]any{"PTTL", k, "PEXPIRE", k, t, "XX", "GET", k}`)),
 		seenBy(simulation("short"))},
-	{"P12", "a session runs out while it is held",
+	{"P12", "a session expires while it is held",
 		edits(overlay.Rule("a record outlasts its lock").Drop(), overlay.Rule("a record outlasts its renewed lock").Drop()),
 		seenBy(tests("internal/records", "TestAHeldSessionDoesNotRunOut"), simulation("short"))},
-	{"P12", "a record that was saved never runs out",
+	{"P12", "a saved record never expires",
 		edits(
 			overlay.Rule("a commit at once stores the record, with a timeout").Call("f('SET', k, r, 'PX', t)", "f('SET', k, r)"),
 			overlay.Rule("a commit stores the record, with a timeout").Call("f('SET', k, r, 'PX', t)", "f('SET', k, r)")),
 		seenBy(simulation("short"))},
-	{"P12", "the absolute time-out is not kept",
+	{"P12", "the absolute timeout is not enforced",
 		edits(overlay.In("internal/records", "Terms.outlived").Return("0")),
 		seenBy(faults("TestClockPastLifetime"))},
-	{"P13", "an error or a line of a log names all of a long key",
+	{"P13", "an error or a log line contains all of a long key",
 		edits(overlay.In("internal/excerpt", "Of").Begin("if len($1) > 0 {\n\treturn $1\n}")),
 		seenBy(tests("internal/records", "TestErrorsAreShort"), tests("session", "TestErrorsCutALongKey"), tests("middleware", "TestWhatIsSetAfterDestroyIsReported"))},
 	{"P13", "any size is stored",
 		edits(overlay.Rule("a record that is too large is refused").False()),
 		seenBy(tests("middleware", "TestARecordThatCannotBeUsed"))},
-	{"P12", "a record does not outlast those that wait for it",
+	{"P12", "a record expires while requests wait for it",
 		edits(overlay.Rule("while others wait the record does not expire").Drop()),
 		seenBy(tests("internal/records", "TestASessionOutlastsTheNextTurn"))},
 	{"P12", "a session keeps its guest timeout after a login",
@@ -72,6 +72,6 @@ var timeDefects = []defect{
 		edits(overlay.In("internal/records", "Terms.fits").Replace("s > t.MaxBytes", "s > 2*t.MaxBytes")),
 		seenBy(tests("internal/records", ""))},
 	{"P12", "each save begins the absolute timeout anew",
-		edits(overlay.In("internal/records", "Hold.save").After("r.User, r.Device, r.epoch = a, b, c", "r.Created = time.Now()")),
+		edits(overlay.In("internal/records", "Hold.SaveContent").After("r.User, r.Device, r.epoch = a, b, c", "r.Created = time.Now()")),
 		seenBy(tests("internal/records", "TestASaveKeepsWhenTheSessionBegan"))},
 }

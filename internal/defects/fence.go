@@ -2,14 +2,15 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// A write counts only under the lock, and over the record that it was built on.
+// A write counts only under the lock, and only over the record on which it was built.
 const (
-	lockHasToken = "the lock has the token of who commits"
-	lockIsOurs   = "who has not the lock does not write"
+	lockHasToken = "the lock has the token of the commit"
+	lockIsOurs   = "a commit without the lock does not write"
 	recordIsBase = "the record is the one that the commit was built on"
 )
 
-// isStaged is so in a commit whose record is large, and isOther where another one is stored.
+// isStaged is the condition of a commit with a large record. isOther is the condition that another record
+// is stored.
 const (
 	isStaged = "ARGV[10] == '1'"
 	isOther  = "redis.call('GETRANGE', KEYS[1], '12', '27') ~= string.sub(ARGV[5], 13, 28)"
@@ -30,7 +31,7 @@ var fenceDefects = []defect{
 	{"P3", "the fence is the record alone",
 		edits(overlay.Rule(lockHasToken).True(), anyToken),
 		seenBy(model("wtw", "the lock"))},
-	{"P3", "who only reads is not fenced by the record",
+	{"P3", "a read-only hold is not fenced by the record",
 		edits(overlay.Rule(recordIsBase).All().Or("ARGV[5] == ''")),
 		seenBy(model("ttw", "which was not stored while it was there"))},
 	{"P3", "a large record is stored without the token",
@@ -42,11 +43,11 @@ var fenceDefects = []defect{
 	{"P3", "all large records of a session are staged at one key",
 		edits(overlay.In("internal/records", "stage").Replace(`k + ".new." + n`, `k + ".new."`)),
 		seenBy(tests("internal/records", "TestLateRecordIsNotMistakenForTheNext"), simulation("large"))},
-	{"P13", "what is staged is never over",
+	{"P13", "a staged record never expires",
 		edits(overlay.In("internal/records", "stage").Replace(
 			`[]transport.Command{{"SET", k, r, "PX", stagedFor}}`, `[]transport.Command{{"SET", k, r}}`)),
 		seenBy(tests("internal/records", "TestStagedButNotCommitted"), simulation("late"))},
-	{"P3", "a commit without the lock says that it was done",
+	{"P3", "a commit without the lock reports success",
 		edits(overlay.Rule("a repeated commit knows its own record").Or("true")),
 		seenBy(tests("internal/records", ""), simulation("late"))},
 }

@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// Commands that are done although they come late, and clocks that are wrong.
+// Commands that are executed although they come late, and clocks that are wrong.
 var lateDefects = []defect{
 	{"P4", "a first record is stored however late it comes",
 		edits(overlay.Rule("a record that comes late begins no session").False()),
@@ -19,22 +19,22 @@ var lateDefects = []defect{
 	{"P14", "an EndAll is done twice",
 		edits(overlay.Rule("a repeated EndAll ends nothing").False()),
 		seenBy(tests("internal/records", "TestACopyOfEndUserEndsNothingThatBeganAfterIt"), users("login endall", "is done twice"), simulation("hours"))},
-	{"P14", "an EndAll forgets those before it",
+	{"P14", "an EndAll forgets earlier ones",
 		edits(overlay.Rule("an EndAll of which a copy may be done is remembered").False()),
 		seenBy(tests("internal/records", "TestALateEndUser"), users("endall endall", "is done twice"), simulation("hours"))},
 	{"P14", "a login with the old password is stored after an EndAll",
 		edits(overlay.Rule("a login that arrived before its user's sessions were ended is refused").False()),
 		seenBy(tests("middleware", "TestALoginWithTheOldPasswordDoesNotEscape"), users("login endall", "were ended since its request came"), simulation("hours"))},
-	{"P14", "Redis's clock that was set back shuts a user out for as long",
-		edits(overlay.Rule("that the clock was set back shuts no user out for long").False()),
+	{"P14", "a user cannot log in until Redis's clock has caught up after it was set back",
+		edits(overlay.Rule("a clock that was set back locks no user out for long").False()),
 		seenBy(tests("internal/records", "TestAClockThatWasSetBackCostsOneLogin"), users("login endall", "and they were not"))},
 	{"P14", "a request that ends all sessions of a user cannot log in",
 		edits(overlay.In("middleware", "Sessions.EndAll").Drop("r.identity.setArrival()")),
 		seenBy(tests("middleware", "TestARequestThatEndsAllMayLogIn"))},
-	{"P14", "a clock that is ahead stays so",
+	{"P14", "a clock that is ahead is not corrected",
 		edits(overlay.In("internal/records", "Engine.inTime").Drop("$recv.clock.then.CompareAndSwap(k, 0)")),
 		seenBy(tests("internal/records", "TestACopyOfEndUserEndsNothingThatBeganAfterIt"))},
-	{"P4", "a load takes the reply to PEXPIRE for what a tombstone had to live",
+	{"P4", "a load takes the reply to PEXPIRE for the remaining life of a tombstone",
 		edits(overlay.In("internal/records", "Engine.loadPlainly").False("b == 0 || b == 1")),
 		seenBy(tests("internal/records", "TestALoadWhoseRepliesChangePlacesKeepsTheTombstone"))},
 }

@@ -2,13 +2,12 @@
 //
 //	go run ./internal/defects -suites tests,simulation,model,faults -only 'P3|queue'
 //
-// The catalogue has an entry for each defect: the promise that it breaks, what is broken, the edits
-// that do it, and the suites that must see it. Each is built into a Latchkey of its own, from
-// changed files, and the suites are run on that. The last line is the score.
+// The catalogue has an entry for each defect: the promise that it breaks, what is broken, the edits that
+// break it, and the suites that must find it. Each defect is built from changed copies of the sources, and
+// the suites run on the result. The last line of the output is the score.
 //
-// An edit says what it breaks, not how that is written: see package overlay. So what only rewords
-// the library needs no change here. TestEveryDefectApplies checks that all edits still find their
-// place.
+// An edit names what it breaks, not the text of it: see package overlay. So an edit stays valid when code of
+// the library is only reworded. TestEveryDefectApplies checks that every edit still finds its place.
 package main
 
 import (

@@ -2,9 +2,9 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// What was sent may be sent again, since its reply was lost. Then it says what has become of it.
+// A command may be sent again if its reply was lost. The repetition must return what the first try did.
 var repetitionDefects = []defect{
-	{"P2", "a repetition of what may have been done is refused for certain",
+	{"P2", "a repetition of a command that may have been done is reported as refused",
 		edits(overlay.Rule("a repeated commit does not say that nothing was stored").Swap("3", "0")),
 		seenBy(simulation("cut"), model("wtw", "is refused, and its version is stored"))},
 	{"P2", "a repetition does not say that it is one",
@@ -22,7 +22,7 @@ var repetitionDefects = []defect{
 	{"P2", "a repeated write without the lock does not know its stamp",
 		edits(overlay.Rule("a repeated write without the lock knows its own record").False()),
 		seenBy(model("wto", "is refused when it is repeated"))},
-	{"P2", "a repeated write without the lock that is refused says that nothing was done",
+	{"P2", "a refused repetition of a write without the lock reports that nothing was done",
 		edits(overlay.Rule("a repeated write without the lock does not say that nothing was stored").Swap("3", "0")),
 		seenBy(model("wto", "is refused, and its version is stored"))},
 }

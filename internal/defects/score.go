@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// A trial is a defect and one of the suites that must see it.
+// A trial is a defect and one of the suites that must find it.
 type trial struct {
 	defect defect
 	suite  suite
 
-	done chan struct{} // closed when the rest is there
+	done chan struct{} // closed when the other fields are set
 	finding
-	err  error // why it could not be tried
+	err  error // why the defect could not be tried
 	took time.Duration
 }
 
-// trials returns what is to be tried.
+// trials returns the trials that must be made.
 func (b *bench) trials(suites []string, chosen *regexp.Regexp) (all []*trial, _ error) {
 	for _, kind := range suites {
 		if !slices.Contains(kinds, kind) {
@@ -43,7 +43,8 @@ func (b *bench) trials(suites []string, chosen *regexp.Regexp) (all []*trial, _ 
 	return all, nil
 }
 
-// carryOut carries out the trials, so many at once. Faults want the machine for themselves.
+// carryOut carries out the trials, jobs at a time. Trials of suite faults run alone, since they need the
+// whole machine.
 func (b *bench) carryOut(ctx context.Context, trials []*trial, jobs int) {
 	places := make(chan struct{}, max(1, jobs))
 	var alone sync.RWMutex

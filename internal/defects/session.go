@@ -5,13 +5,15 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 // Reopen, Discard and Update.
 var sessionDefects = []defect{
 	{"P1", "a Reopen goes on with what it had",
-		edits(overlay.In("session", "Session.open").Replace("s.config, s.values = c, o", "s.config, _ = c, o")),
+		edits(overlay.In("session", "Session.load").Replace("s.config, s.values = c, l", "s.config, _ = c, l")),
 		seenBy(tests("middleware", "TestReopenGoesOnWithWhatIsStoredByThen"), simulation("calm"))},
-	{"P2", "Discard keeps what was done",
+	{"P2", "Discard keeps the changes",
 		edits(overlay.In("session", "Session.Discard").Return("")),
 		seenBy(simulation("calm"))},
 	{"P2", "Discard keeps a Renew or a Destroy",
-		edits(overlay.In("session", "Session.Discard").Replace("s.reset()", "s.err = nil")),
+		edits(overlay.In("session", "Session.Discard").Replace("_ = s.load(s.config)", `c := s.change
+_ = s.load(s.config)
+s.change = c`)),
 		seenBy(simulation("calm"))},
 	{"P1", "an Update has no lock",
 		edits(overlay.In("middleware", "Sessions.Update").Replace("e = f(u.session)", `_ = u.hold.Touch($1)
@@ -21,7 +23,7 @@ if e = f(u.session); e == nil {
 	u.hold, e = $recv.store.Take($1, $2, again)
 }`)),
 		seenBy(simulation("calm"))},
-	{"P12", "an Update puts the idle time-out off",
+	{"P12", "an Update extends the idle timeout",
 		edits(overlay.In("middleware", "Sessions.Update").Replace("s.store.Take(c, i, t)",
 			"s.store.Take(c, i, func() store.Terms { t.Quiet = false; return t }())")),
 		seenBy(simulation("calm"))},

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A finding is what a suite says of a defect.
+// A finding is the result of a suite on a defect.
 type finding struct {
-	test string // that has failed, of those that may fail for another reason
+	test string // the failed test, if it may also fail for another reason
 	how  string
-	out  string // what the tests have printed
+	out  string // the output of the tests
 }
 
 func (f finding) found() bool { return f.test != "" || f.how != "" }
@@ -35,7 +35,7 @@ func (b *bench) run(ctx context.Context, s suite, m binary) finding {
 		}
 	}
 	f := b.test(ctx, m, s.in, "")
-	if f.test != "" { // among so many one may have failed by chance
+	if f.test != "" { // among so many tests, one may have failed by chance
 		return b.test(ctx, m, s.in, f.test)
 	}
 	return f
@@ -46,7 +46,7 @@ var (
 	hanging = regexp.MustCompile(`(?s)panic: test timed out.*?running tests:\s+(\S+)`)
 )
 
-// test runs ordinary tests, all or those with a name. Those that hang have found something, too.
+// test runs ordinary tests: all, or those whose names match. A test that hangs counts as a find, too.
 func (b *bench) test(ctx context.Context, m binary, in, name string) (f finding) {
 	limit := 5 * time.Minute
 	if name != "" {
@@ -68,7 +68,7 @@ func (b *bench) test(ctx context.Context, m binary, in, name string) (f finding)
 	return f
 }
 
-// exactly is the pattern of a test's whole name.
+// exactly is the pattern that matches only this name of a test.
 func exactly(name string) string {
 	if name == "" {
 		return ""
@@ -76,12 +76,12 @@ func exactly(name string) string {
 	return "^(" + name + ")$"
 }
 
-// The simulation goes on until a rule is broken, or for the limit.
+// The simulation goes on until a rule is broken, or until the limit.
 const simulationLimit = 2 * time.Minute
 
 var violation = regexp.MustCompile(`after (\d+ operations), .*:\n\s*(.*)\n`)
 
-// A bubble that cannot end is a finding, too: goroutines are left in it, or one waits for a mutex
+// A bubble that cannot end counts as a find, too: it leaves goroutines behind, or one waits for a mutex
 // for ever.
 var stuck = []string{"blocked goroutines remain", "all goroutines in bubble are blocked", "a run hangs"}
 
@@ -104,7 +104,7 @@ func simulate(ctx context.Context, m binary, s suite, seed uint64) (f finding) {
 	return f
 }
 
-// explore looks at every order of the steps of some requests or calls.
+// explore explores every order of the steps of some requests or calls.
 func explore(ctx context.Context, m binary, s suite) (f finding) {
 	out, err := m.run(ctx, time.Minute, "-test.run", "^TestProtocol$", "-work", s.choice)
 	f.out = out

@@ -2,10 +2,10 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// anysRecord makes a record be read at whatever key it stands.
+// anysRecord makes a record valid at any key.
 var anysRecord = overlay.In("internal/records", "parseHead").False("lease.BondIn(r.revision) != b")
 
-// The connections to Redis, whose replies have no names.
+// The connections to Redis, on which replies have no names.
 var transportDefects = []defect{
 	{"P11", "replies have no number",
 		edits(
@@ -13,13 +13,13 @@ var transportDefects = []defect{
 			overlay.In("internal/scripting", "unframe").True("r[n] == c"),
 			overlay.In("internal/scripting", "Runner.RoundTripNumbered").False("!bytes.Equal(n, strconv.AppendInt(d, c, 10))")),
 		seenBy(simulation("doubled"), faults("TestWireRepeatsOnOneConnection"))},
-	{"P11", "a record is read at whatever key it stands",
+	{"P11", "a record is accepted at any key",
 		edits(anysRecord),
 		seenBy(tests("internal/records", "TestAKeyThatWasCopied"), tests("internal/records", "TestRepliesThatChangePlaces"))},
-	{"P11", "a plain read that has another's record does not ask again",
+	{"P11", "a plain read that gets another session's record does not ask again",
 		edits(overlay.In("internal/records", "Engine.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(recordName(t)))")),
 		seenBy(tests("internal/records", "TestRepliesThatChangePlaces"))},
-	// If the record were looked at, that would hide it.
+	// If the record were checked, that would hide the defect.
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
 			anysRecord,
@@ -32,26 +32,26 @@ var transportDefects = []defect{
 	{"P11", "a stray reply leaves the connection as it is",
 		edits(overlay.In("internal/scripting", "Runner.stray").Replace("c.Reset()", "_ = c")),
 		seenBy(simulation("doubled"))},
-	{"P11", "who leaves takes its reply away, too",
+	{"P11", "a request that is cancelled removes its reply, too",
 		edits(overlay.In("locker/transport", "link.withdrawUnsent").True("!x.taken")),
 		seenBy(tests("locker/transport", "TestDeadlineOfTheFirst"), simulation("crowd"))},
-	{"P8", "what a string holds is taken for a reply of absurd length",
+	{"P8", "the content of a string is taken for a reply of absurd length",
 		edits(overlay.In("store", "guard.sees").False("g.string > 0")),
 		seenBy(tests("store", "TestTheGuardLetsRepliesPass"))},
-	{"P2", "what was sent on a broken connection counts as refused",
+	{"P2", "a command sent on a broken connection counts as refused",
 		edits(overlay.In("locker/transport", "link.completeAll").Replace("fmt.Errorf(m, ErrUnavailable, l.err)", "fmt.Errorf(m, ErrRefused, l.err)")),
 		seenBy(simulation("lost replies"))},
-	{"P2", "what was sent on a broken connection is sent again on the next",
+	{"P2", "a command sent on a broken connection is sent again on the next one",
 		edits(overlay.In("locker/transport", "link.completeAll").Replace("x.complete(nil, fmt.Errorf(m, ErrUnavailable, l.err))",
 			"x.taken = false\nl.client.enqueue(x, time.Now())")),
 		seenBy(simulation("cut"))},
 	{"P7", "a client that panics ends the process",
 		edits(overlay.In("internal/scripting", "Recovered").Return("")),
 		seenBy(tests("internal/records", "TestAClientPanicsAtTheRenewal"))},
-	{"P7", "a panic is repeated, and nobody sees it",
+	{"P7", "a panic is repeated, and nothing reports it",
 		edits(overlay.In("internal/scripting", "Broken").True("!mistake")),
 		seenBy(tests("internal/scripting", "TestAPanicIsNotRepeated"))},
-	{"P7", "a connection that has ended the goroutine of a write is used on",
+	{"P7", "a connection that has ended the goroutine of a write stays in use",
 		edits(overlay.In("locker/transport", "link.withoutMutex").Replace("errExited", "error(nil)")),
 		seenBy(tests("locker/transport", "TestAConnectionPanics"))},
 	{"P8", "a connection without replies is kept for too long",
@@ -63,10 +63,10 @@ var transportDefects = []defect{
 	{"P15", "a slot that moves is refused",
 		edits(overlay.In("internal/scripting", "deferring").Replace("rehashing", `"NEVER "`)),
 		seenBy(faults("TestClusterGrowsAndShrinks"))},
-	{"P15", "a slot that moves is waited for no longer than an exchange may take",
+	{"P15", "a request waits for a moving slot no longer than for a round trip",
 		edits(overlay.In("internal/scripting", "Moving").Return("false")),
 		seenBy(tests("internal/scripting", "TestPutOff"), tests("internal/records", "TestASlotThatMovesIsWaitedFor"))},
-	{"P7", "who has waited for a slot that moves has the lock for what is left of an older lease",
+	{"P7", "a request that has waited for a moving slot has the lock only for the rest of an older lease",
 		edits(overlay.In("internal/records", "taking.Take").False("k.unsure")),
 		seenBy(tests("internal/records", "TestASlotThatMovesIsWaitedFor"))},
 	{"P15", "go-redis is not made to look for a new master",

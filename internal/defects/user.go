@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// Who uses a user's session asks for the mark, which says whether it was ended from elsewhere.
+// Each use of a user's session reads the mark, which says whether the session was ended from elsewhere.
 var userDefects = []defect{
 	{"P14", "a take does not ask for the mark",
 		edits(plainTake.False("!alive(m, k, e)")),
@@ -25,22 +25,22 @@ var userDefects = []defect{
 	{"P14", "a lease is renewed without asking for the mark",
 		edits(overlay.In("internal/records", "tenure.extend").Replace("k.forScript()", "k.forScript()[:3]")),
 		seenBy(tests("internal/records", "TestALeaseOfAnEndedSession"))},
-	{"P14", "what is saved without a lock does not ask for the mark",
+	{"P14", "a save without the lock does not ask for the mark",
 		edits(overlay.In("internal/records", "Engine.saveLoaded").Replace("k.forScript()", "k.forScript()[:3]")),
 		seenBy(tests("internal/records", "TestSaveLoadedAfterTheEnd"))},
-	{"P14", "who comes after the end joins the holder",
+	{"P14", "a request that comes after the end joins the holder",
 		edits(overlay.In("internal/records", "tenure.grant").False("t.keys.ofUser()")),
 		seenBy(tests("internal/records", "TestWhoComesAfterTheEndDoesNotJoinTheHolder"), simulation("users"))},
-	{"P14", "no mark is every mark",
+	{"P14", "a missing mark equals every mark",
 		edits(overlay.Rule("a session of another epoch was ended, unless the mark names it").And("redis.call('EXISTS', KEYS[4]) == 1")),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), users("login save endall", "which is over"))},
 	{"P14", "a login forgets the epoch",
 		edits(overlay.Rule("a login begins with its user's epoch").Call("f('SET', k, r, 'PX', t)", "f('SET', k, ARGV[6], 'PX', t)")),
 		seenBy(simulation("users"), users("login end", "on the list: "))},
-	{"P14", "a login begins with an epoch that was there before",
+	{"P14", "a login begins with an earlier epoch",
 		edits(overlay.In("internal/records", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
-	{"P14", "who comes after the end joins a holder whose commit was asked before it",
+	{"P14", "a request that comes after the end joins a holder whose commit was sent before it",
 		edits(overlay.In("internal/records", "tenure.grant").Replace("t.asked", "t.heard")),
 		seenBy(simulation("users"))},
 }

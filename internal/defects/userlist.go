@@ -2,8 +2,8 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// laterEntry makes a login put the session on the list of its user in an exchange of its own, add.
-// then says when.
+// laterEntry makes a login put the session on the list of its user in a separate round trip, add. then is
+// the code that calls it.
 func laterEntry(then string) []overlay.Edit {
 	return edits(
 		overlay.Rule("a login is on the list at once").Drop(),
@@ -21,15 +21,15 @@ defer func() {
 }()`))
 }
 
-// The list of a user's sessions, and what ends them.
+// The list of a user's sessions, and the ways to end them.
 var userListDefects = []defect{
-	{"P14", "a session is put on the list after the answer",
+	{"P14", "a session is put on the list after the response",
 		laterEntry("go func() { time.Sleep(time.Millisecond); _ = add() }()"),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"))},
-	{"P14", "a session is put on the list by another exchange",
+	{"P14", "a session is put on the list in another round trip",
 		laterEntry("$r2 = add()"),
 		seenBy(tests("internal/records", "TestRequestsOfUsers"))},
-	{"P14", "a Renew does not ask for the session before",
+	{"P14", "a Renew does not check the old session",
 		edits(overlay.Rule("a session that was ended is not renewed").False()),
 		seenBy(tests("internal/records", "TestARenewDoesNotOutliveTheEnd"), users("login renew endall", "which is over"))},
 	{"P14", "End leaves the session on the list",
@@ -45,16 +45,16 @@ for _, member := range members {
 	}
 }`)),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), faults("TestAppKilledInEndAll"))},
-	{"P14", "an EndAll ends nobody",
+	{"P14", "an EndAll ends no session",
 		edits(overlay.Rule("an EndAll ends all").Drop()),
 		seenBy(simulation("users"), users("login endall", "was not done"))},
 	{"P14", "an EndAll but one spares all",
 		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - 1)")),
 		seenBy(simulation("users"), users("login login endall-except", "on the list: "))},
-	{"P14", "an EndAll but one spares nobody",
+	{"P14", "an EndAll but one spares none",
 		edits(overlay.Rule("the mark names the sessions that stay").Drop()),
 		seenBy(simulation("users"), users("login endall-except", "nobody has ended it"))},
-	{"P14", "an EndAll takes an epoch of before",
+	{"P14", "an EndAll uses an earlier epoch",
 		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - (e) % 10)")),
 		seenBy(tests("internal/records", "TestALateEndUser"), users("login login endall-except", "on the list: "))},
 	{"P14", "a list forgets a session that gets a new id",
@@ -69,7 +69,7 @@ for _, member := range members {
 	{"P14", "a list that seems lost ends a login",
 		edits(overlay.Rule("a list and a mark that are there stay").False()),
 		seenBy(tests("internal/records", "TestListUserEndsNoLogin"))},
-	{"P14", "MaxSessions ends nobody",
+	{"P14", "MaxSessions ends no session",
 		edits(overlay.Rule("sessions on the list that have not expired count").Swap("'+inf'", "'-inf'")),
 		seenBy(tests("internal/records", ""))},
 	{"P14", "a user's list begins with the oldest session",

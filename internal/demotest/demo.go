@@ -1,5 +1,5 @@
-// Package demotest runs cmd/demo for tests, as a process of its own: as it is, or built
-// from changed sources.
+// Package demotest runs cmd/demo for tests, as a separate process: as it is, or built from changed
+// sources.
 package demotest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// Key signs the cookies of all demos, unless a flag names another, so that a session
-// can be opened in each of them.
+// Key signs the cookies of all demos, unless a flag names another key. So each demo can open the sessions
+// of the others.
 const Key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 // A Demo is a running cmd/demo.
@@ -27,18 +27,18 @@ type Demo struct {
 // asIs is the demo without changes.
 var asIs Variant
 
-// Start starts the demo on a free port and waits until it serves. It is killed when the
-// test ends; if the test has failed, its log is kept.
+// Start starts the demo on a free port and waits until it serves. The demo is killed when the test ends;
+// if the test has failed, its log is kept.
 func Start(tb testing.TB, args ...string) *Demo {
 	tb.Helper()
 	return asIs.Start(tb, args...)
 }
 
-// start does so with one build of the demo.
+// start starts one build of the demo.
 func start(tb testing.TB, path string, args ...string) *Demo {
 	tb.Helper()
 	cmd := exec.Command(path, append([]string{"-addr", "127.0.0.1:0", "-key", Key}, args...)...)
-	cmd.Env = append(os.Environ(), "LATCHKEY_REDIS=") // a developer's own stays untouched
+	cmd.Env = append(os.Environ(), "LATCHKEY_REDIS=") // so that a developer's own Redis stays untouched
 	stdout := firstLine{line: make(chan string, 1)}
 	cmd.Stdout = &stdout
 	p, err := subprocess.Start(cmd)
@@ -58,7 +58,7 @@ func start(tb testing.TB, path string, args ...string) *Demo {
 	return &Demo{Process: p, URL: "http://" + strings.TrimSuffix(at, "/")}
 }
 
-// Wait waits until the demo has ended by itself, and returns how.
+// Wait waits until the demo has ended by itself, and returns its error.
 func (d *Demo) Wait(tb testing.TB, patience time.Duration) error {
 	tb.Helper()
 	select {

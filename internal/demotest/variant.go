@@ -12,13 +12,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// A Variant is the demo built from a changed Latchkey: another version, say, or one
-// with another clock. The zero value is the demo as it is.
+// A Variant is the demo built from a changed Latchkey: for example another version, or one with another
+// clock. The zero value is the demo as it is.
 type Variant struct {
 	Edits []overlay.Edit
 
-	// Module and Package are those of a program that takes the demo's place; none: the demo. It
-	// has the flags -addr and -key, and prints where it serves, as the demo does.
+	// Module and Package name a program that takes the demo's place; default: the demo. It has the flags
+	// -addr and -key, and prints its address, as the demo does.
 	Module, Package string
 
 	once sync.Once
@@ -26,14 +26,14 @@ type Variant struct {
 	err  error
 }
 
-// Start starts this variant; otherwise it is like the function Start.
+// Start starts this variant, like the function Start.
 func (v *Variant) Start(tb testing.TB, args ...string) *Demo {
 	tb.Helper()
 	return start(tb, v.Build(tb), args...)
 }
 
-// Build builds the variant, once, and returns the path of the binary. What
-// LATCHKEY_OVERLAY breaks is broken in it, too.
+// Build builds the variant, once, and returns the path of the binary. The changes in LATCHKEY_OVERLAY
+// apply to it, too.
 func (v *Variant) Build(tb testing.TB) string {
 	tb.Helper()
 	v.once.Do(func() {
@@ -56,7 +56,7 @@ func build(module, pkg, list string) (path string, err error) {
 	}
 	path = filepath.Join(dir, filepath.Base(pkg)) // logs of failures have its name
 	cmd := exec.Command("go", "build", "-o", path, "-overlay", list, pkg)
-	// In its own module, so that others need not have its dependencies.
+	// The package is built in its own module, so that other modules do not need its dependencies.
 	if cmd.Dir, err = overlay.Sources(module); err != nil {
 		return "", err
 	}
@@ -72,7 +72,7 @@ var built struct {
 	dirs []string
 }
 
-// TempDir returns a new directory that lasts until Clean, for what several tests use.
+// TempDir returns a new directory that lasts until Clean, for files that several tests use.
 func TempDir() (string, error) {
 	dir, err := os.MkdirTemp("", "demotest")
 	built.Lock()
@@ -81,7 +81,7 @@ func TempDir() (string, error) {
 	return dir, err
 }
 
-// Clean removes all that was built. TestMain calls it.
+// Clean removes everything that was built. TestMain calls it.
 func Clean() {
 	built.Lock()
 	defer built.Unlock()

@@ -21,7 +21,11 @@ func Of(s string) string {
 
 // Printable returns s, or its beginning, of most bytes at most. What cannot be printed is replaced.
 func Printable(s string, most int) string {
-	if len(s) <= most && isPlain(s) {
+	plain := len(s) <= most
+	for i := 0; plain && i < len(s); i++ {
+		plain = ' ' <= s[i] && s[i] <= '~' // printable ASCII, as nearly all is
+	}
+	if plain {
 		return s
 	}
 	b := make([]byte, 0, most)
@@ -35,14 +39,4 @@ func Printable(s string, most int) string {
 		b = utf8.AppendRune(b, r)
 	}
 	return string(b)
-}
-
-// isPlain reports whether s is printable ASCII, as nearly all are.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,6 @@
 package fakeredis
 
-// classEnd returns where the class that begins at p in the pattern ends.
+// classEnd returns the end of the class that begins at p in the pattern.
 func (m *matcher) classEnd(p int) int {
 	c := m.pat[p]
 	p++
@@ -20,7 +20,7 @@ func (m *matcher) classEnd(p int) int {
 			}
 			p++
 			if m.pat[p-1] == '%' && p < len(m.pat) {
-				p++ // what it escapes may be a ]
+				p++ // the escaped byte may be a ]
 			}
 		}
 		return p + 1
@@ -29,7 +29,7 @@ func (m *matcher) classEnd(p int) int {
 	}
 }
 
-// single tells whether a byte is of the class that begins at p.
+// single reports whether a byte is in the class that begins at p.
 func (m *matcher) single(c byte, p, end int) bool {
 	switch m.pat[p] {
 	case '.':
@@ -43,7 +43,7 @@ func (m *matcher) single(c byte, p, end int) bool {
 	}
 }
 
-// set tells whether a byte is in the set between the [ at p and the ] at end.
+// set reports whether a byte is in the set between the [ at p and the ] at end.
 func (m *matcher) set(c byte, p, end int) bool {
 	in := true
 	if m.pat[p+1] == '^' {
@@ -69,7 +69,7 @@ func (m *matcher) set(c byte, p, end int) bool {
 	return !in
 }
 
-// isClass tells whether a byte is of the class with a letter, in the C locale.
+// isClass reports whether a byte is in the class that a letter names, in the C locale.
 func isClass(c, class byte) bool {
 	var is bool
 	switch class | 0x20 {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// flags are those of Redis's command table that matter here.
+// flags are the flags of Redis's command table that matter here.
 type flags uint16
 
 const (
 	write    flags = 1 << iota
-	denyOOM        // refused where memory is used up
+	denyOOM        // refused when memory is used up
 	noScript       // not allowed in a script
 	loading        // allowed while the data is being read from disk
 	busy           // allowed while a script does not end
@@ -18,7 +18,7 @@ const (
 	pubsub         // allowed to a client with subscriptions
 )
 
-// keysAt tells which arguments are keys.
+// keysAt says which arguments are keys.
 type keysAt uint8
 
 const (
@@ -26,20 +26,20 @@ const (
 	firstKey         // the first
 	firstTwo         // the first two
 	allKeys          // all
-	countKeys        // as many as the second says, behind it
+	countKeys        // as many as the second argument says, behind it
 )
 
 // command is an entry of the command table.
 type command struct {
-	name  string // in lower case; a subcommand's is its command's, | and its own
-	arity int    // number of arguments with the name; negative: at least so many
+	name  string // in lower case; a subcommand's name is "command|subcommand"
+	arity int    // number of arguments including the name; negative: at least that many
 	flags flags
 	keys  keysAt
 	run   func(s *Server, c *Client, args []string) Reply
 }
 
-// commands has each command by its name in lower and in upper case. A command with
-// subcommands has no function.
+// commands has each command under its name in lower and in upper case. A command that has subcommands has
+// no function.
 var commands = map[string]*command{}
 
 func init() {
@@ -65,7 +65,7 @@ func lookupCommand(args []string) *command {
 
 func (c *command) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
-// find returns the command of a client, or nil and why there is none.
+// find returns the command of a client, or nil and the error.
 func (s *Server) find(args []string) (*command, Reply) {
 	found := lookupCommand(args)
 	switch {
@@ -86,7 +86,7 @@ func (s *Server) find(args []string) (*command, Reply) {
 	return found, Reply{}
 }
 
-// printable makes a text fit for a line of its own.
+// printable makes a text fit on one line.
 func printable(text string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(text)
 }

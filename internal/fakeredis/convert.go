@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// toLua returns a reply as redis.call does.
+// toLua converts a reply as redis.call does.
 func toLua(l *lua.LState, r Reply) lua.LValue {
 	switch r.kind {
 	case KindSimple:
@@ -38,7 +38,7 @@ func errorTable(l *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// toReply returns the result of a script.
+// toReply converts the result of a script.
 func toReply(v lua.LValue) Reply {
 	switch v := v.(type) {
 	case lua.LString:
@@ -74,7 +74,7 @@ func tableReply(t *lua.LTable) Reply {
 	}
 }
 
-// truncate does what C on amd64 does, on any machine.
+// truncate does what C does on amd64, on any machine.
 func truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)
@@ -94,8 +94,8 @@ func formatNumber(f float64) string {
 	}
 }
 
-// errorText returns the text of an error as it goes on the wire: without the line ends
-// at its end, and cut at a zero byte, since for Redis it is a string of C.
+// errorText returns the text of an error as it is sent: without line ends at its end, and cut at a zero
+// byte, since it is a C string in Redis.
 func errorText(v lua.LValue) string {
 	return strings.Trim(cString(lua.LVAsString(v)), "\r\n")
 }
@@ -107,8 +107,7 @@ func cString(text string) string {
 	return text
 }
 
-// withCode returns the text of an error whose first word is its code: ERR where it has
-// only one word.
+// withCode returns the text of an error with a code as its first word: ERR if the text has only one word.
 func withCode(text string) string {
 	text = strings.TrimPrefix(cString(text), "-")
 	code, message, ok := strings.Cut(text, " ")

@@ -1,12 +1,14 @@
-// Package redis is a Redis for simulations: in memory, without goroutines, sockets or a
-// clock of its own, and deterministic. It runs Lua scripts, and answers as Redis 7.0
-// does, also where it refuses; the tests ask a real one the same.
+// Package fakeredis is a Redis for tests and simulations: in memory, deterministic, without goroutines,
+// sockets or a clock of its own. It runs Lua scripts. It replies as Redis 7.0 does, including errors; its
+// tests compare it with a real Redis.
 //
-// What it lacks: databases other than 0, transactions, RESP3 with its HELLO, what its
-// command table does not list, the options of sorted sets that Latchkey does not use,
-// and in Lua cjson, cmsgpack, struct, bit and random numbers. In a script, a number that
-// .. or tostring makes a text is not rounded to 14 digits, and a text in a calculation is
-// an octal number if it begins with 0. What Lua itself says of an error in a script is
-// another text than Redis's. A script may replace a function of Lua for all that follow;
-// it must not.
+// It lacks databases other than 0, transactions, RESP3 with its HELLO, commands that are not in its
+// command table, options of sorted sets that Latchkey does not use, and in Lua cjson, cmsgpack, struct,
+// bit and random numbers.
+//
+// Three things differ in scripts. A number that .. or tostring turns into a text is not rounded to 14
+// digits. A text in a calculation is an octal number if it begins with 0. Lua's own errors have other
+// texts than in Redis.
+//
+// A script must not replace a function of Lua: that would affect all later scripts.
 package fakeredis

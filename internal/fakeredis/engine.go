@@ -7,12 +7,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// engine is an interpreter of Lua. No script leaves anything in it, so any engine may
-// run any script of any server.
+// engine is an interpreter of Lua. Scripts leave nothing behind in it, so any engine may run any script
+// of any server.
 type engine struct {
 	state     *lua.LState
 	functions map[*script]*lua.LFunction
-	handler   *lua.LFunction // of errors that nobody catches
+	handler   *lua.LFunction // of errors that no pcall catches
 	args      []string       // of the command that is being called
 
 	server *Server
@@ -63,8 +63,8 @@ func (e *engine) list(texts []string) *lua.LTable {
 	return t
 }
 
-// locate is called with an error where it was raised, and makes it a table that tells
-// where in the script that was.
+// locate is called with an error at the place where it was raised. It makes the error a table with its
+// position in the script.
 func locate(l *lua.LState) int {
 	failure, ok := l.Get(1).(*lua.LTable)
 	if !ok {
@@ -84,7 +84,7 @@ func locate(l *lua.LState) int {
 	return 1
 }
 
-// scriptError is the reply to a script that has raised an error.
+// scriptError returns the reply to a script that has raised an error.
 func scriptError(err error, sha string) Reply {
 	raised, ok := err.(*lua.ApiError)
 	if !ok {

@@ -1,6 +1,6 @@
 package fakeredis
 
-// What the comparisons with a real Redis need beside the package's surface.
+// The parts of the package that only the comparisons with a real Redis need.
 const (
 	BusyError     = errBusy
 	LoadingError  = errLoading

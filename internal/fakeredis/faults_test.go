@@ -21,13 +21,13 @@ func beFull(p *pair, _ generator, on bool) {
 func beReplica(p *pair, _ generator, on bool) {
 	p.sim.Replica = on
 	if on {
-		p.control("REPLICAOF", "127.0.0.1", "1") // where nobody answers
+		p.control("REPLICAOF", "127.0.0.1", "1") // where no server listens
 	} else {
 		p.control("REPLICAOF", "NO", "ONE")
 	}
 }
 
-// forbid takes some permissions from the users, or gives them all.
+// forbid takes some permissions away from the users, or grants them all.
 func forbid(p *pair, g generator, on bool) {
 	p.sim.NoPerm, p.sim.NoKeys, p.sim.NoChannels = nil, nil, false
 	rules := []any{"SETUSER", "default", "+@all", "allkeys", "allchannels"}
@@ -59,7 +59,7 @@ func TestRandomFaultsAreTheSameOnARealRedis(t *testing.T) {
 	for p.seed = range *rounds {
 		g := newGenerator(p.seed)
 		for range 10 {
-			ear.leaveAll() // Redis would disconnect it, if its channels became forbidden
+			ear.leaveAll() // Redis would disconnect it if its channels became forbidden
 			faults[g.IntN(len(faults))](p, g, g.one(2))
 			for range 40 {
 				if g.one(3) {
@@ -77,7 +77,7 @@ func TestRandomFaultsAreTheSameOnARealRedis(t *testing.T) {
 	}
 }
 
-// leaveAll ends the subscriptions, of which there are none to other channels.
+// leaveAll ends the subscriptions of forms; there are no others.
 func (l *link) leaveAll() {
 	l.do("UNSUBSCRIBE", "latchkey:wake:A")
 	l.do("UNSUBSCRIBE", "latchkey:wake:B")
@@ -85,7 +85,7 @@ func (l *link) leaveAll() {
 	l.quiet()
 }
 
-// everyCommand has a call of each command, and some that are wrong.
+// everyCommand has a call of each command, and some wrong calls.
 var everyCommand = [][]string{
 	{"PING"}, {"TIME", "wrong"}, {"GET", "k"}, {"SET", "k", "v"}, {"SETNX", "k", "v"}, {"SETEX", "k", "100", "v"}, {"GETSET", "k", "v"},
 	{"ZADD", "z", "1", "m"}, {"ZCARD", "z"}, {"ZSCORE", "z", "m"}, {"ZRANGE", "z", "0", "-1"}, {"ZREM", "z", "n"},
@@ -124,7 +124,7 @@ func TestABusyServerRefusesTheSame(t *testing.T) {
 	l.await(fakeredis.BusyError)
 	p.sim.Busy = true
 	l.askEverything()
-	p.sim.Full = true // the memory is not looked at while a script runs
+	p.sim.Full = true // the memory is not checked while a script runs
 	l.do("SET", "k", "v")
 	p.sim.Full, p.sim.Busy = false, false
 	p.control("SCRIPT", "KILL")
@@ -137,7 +137,7 @@ func TestALoadingServerRefusesTheSame(t *testing.T) {
 		"--loading-process-events-interval-bytes", "1024")
 	l := p.connect()
 	p.control("DEBUG", "POPULATE", "5000", "key", "1000")
-	p.control("CONFIG", "SET", "key-load-delay", "20000") // microseconds: it takes 100 s, unless that is changed
+	p.control("CONFIG", "SET", "key-load-delay", "20000") // microseconds: loading takes 100 s, unless the delay is changed
 	p.send(p.dial(), []string{"DEBUG", "RELOAD"})
 	l.await(fakeredis.LoadingError)
 	p.sim.Loading = true
@@ -149,7 +149,7 @@ func TestALoadingServerRefusesTheSame(t *testing.T) {
 	l.askEverything()
 }
 
-// await asks the real Redis until it answers so.
+// await asks the real Redis until it gives this answer.
 func (l *link) await(answer string) {
 	l.Helper()
 	for begin := time.Now(); time.Since(begin) < time.Minute; {
@@ -160,7 +160,7 @@ func (l *link) await(answer string) {
 	l.Fatalf("no answer is %q", answer)
 }
 
-// A key that has run out is there on neither.
+// An expired key exists on neither server.
 func TestKeysExpireAsOnARealRedis(t *testing.T) {
 	l := newPair(t).connect()
 	l.do("SET", "set", "v", "PX", "1")
@@ -168,7 +168,7 @@ func TestKeysExpireAsOnARealRedis(t *testing.T) {
 	l.do("PEXPIRE", "list", "1")
 	l.do("SET", "stays", "v", "PX", "1")
 	l.do("SET", "stays", "w")
-	for l.ask([]string{"EXISTS", "set", "list"}).Int() > 0 { // whose time has begun a little later there
+	for l.ask([]string{"EXISTS", "set", "list"}).Int() > 0 { // on the real one, whose time began a little later
 	}
 	l.do("EXISTS", "set", "list")
 	l.sameData()

@@ -63,7 +63,7 @@ func ttl(s *Server, _ *Client, args []string) Reply {
 	}
 }
 
-// isMilli tells whether a command counts in ms: PTTL does, TTL does not.
+// isMilli reports whether a command counts in ms: PTTL does, TTL does not.
 func isMilli(name string) bool { return name[0]|0x20 == 'p' }
 
 func persist(s *Server, _ *Client, args []string) Reply {
@@ -99,8 +99,8 @@ func expire(s *Server, _ *Client, args []string) Reply {
 	if !ok || !options.allow(e.expires, when) {
 		return Int(0)
 	}
-	// Redis deletes what would expire at once, though a key stays for the last ms of
-	// its time otherwise.
+	// Redis deletes a key at once if its new time to live has already passed. Otherwise a key still
+	// exists in the last ms of its time.
 	if when <= s.ms {
 		delete(s.keys, args[1])
 		return Int(1)
@@ -114,7 +114,7 @@ func errExpire(name string) Reply {
 	return Err("ERR invalid expire time in '" + strings.ToLower(name) + "' command")
 }
 
-// expireOnly says when an EXPIRE is to be done.
+// expireOnly has the conditions of an EXPIRE.
 type expireOnly struct{ nx, xx, gt, lt bool }
 
 func (o expireOnly) allow(now, then int64) bool {
@@ -158,7 +158,7 @@ func isFlushMode(arg string) bool {
 	return strings.EqualFold(arg, "sync") || strings.EqualFold(arg, "async")
 }
 
-// lpush is there so that a key can hold something that is no string.
+// lpush exists so that a key can hold something other than a string.
 func lpush(s *Server, _ *Client, args []string) Reply {
 	e, ok := s.lookup(args[1])
 	if ok && e.list == nil {

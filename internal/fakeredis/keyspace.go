@@ -20,7 +20,7 @@ func (e entry) isString() bool { return e.list == nil && e.sorted == nil }
 
 func (e entry) expired(ms int64) bool { return e.expires != 0 && ms > e.expires }
 
-// lookup returns what is at a key now, and deletes it if it has expired.
+// lookup returns the value of a key, and deletes the key if it has expired.
 func (s *Server) lookup(key string) (entry, bool) {
 	e, ok := s.keys[key]
 	if ok && e.expired(s.ms) {
@@ -30,12 +30,12 @@ func (s *Server) lookup(key string) (entry, bool) {
 	return e, ok
 }
 
-// deleteExpired frees the memory of keys that nobody asks for any more.
+// deleteExpired frees the memory of expired keys that no command has looked up.
 func (s *Server) deleteExpired() {
 	maps.DeleteFunc(s.keys, func(_ string, e entry) bool { return e.expired(s.ms) })
 }
 
-// Keys returns the keys there are at a time, sorted.
+// Keys returns the keys that exist at a time, sorted.
 func (s *Server) Keys(now time.Time) []string {
 	keys := make([]string, 0, len(s.keys))
 	for key, e := range s.keys {
@@ -47,7 +47,7 @@ func (s *Server) Keys(now time.Time) []string {
 	return keys
 }
 
-// Get returns the string at a key. A list or a sorted set is none.
+// Get returns the string at a key, and false if the key holds a list or a sorted set.
 func (s *Server) Get(now time.Time, key string) (string, bool) {
 	e, ok := s.keys[key]
 	if !ok || !e.isString() || e.expired(now.UnixMilli()) {
@@ -56,7 +56,7 @@ func (s *Server) Get(now time.Time, key string) (string, bool) {
 	return e.text, true
 }
 
-// Left returns how long a key will be there, forever as -1.
+// Left returns the time to live of a key, or -1 if it does not expire.
 func (s *Server) Left(now time.Time, key string) (time.Duration, bool) {
 	e, ok := s.keys[key]
 	switch {
@@ -69,8 +69,8 @@ func (s *Server) Left(now time.Time, key string) (time.Duration, bool) {
 	}
 }
 
-// SetRaw puts a string at a key, whatever the faults, until a time; the zero time is
-// never.
+// SetRaw stores a string at a key, regardless of the faults, until the given time; the zero time means
+// forever.
 func (s *Server) SetRaw(key, text string, until time.Time) {
 	e := entry{text: text}
 	if !until.IsZero() {
@@ -79,15 +79,15 @@ func (s *Server) SetRaw(key, text string, until time.Time) {
 	s.keys[key] = e
 }
 
-// Delete removes a key, whatever the faults, and tells whether it was there.
+// Delete removes a key, regardless of the faults, and reports whether it existed.
 func (s *Server) Delete(key string) bool {
 	_, ok := s.keys[key]
 	delete(s.keys, key)
 	return ok
 }
 
-// Dump returns all keys at a time in a canonical form, a line each: the key, the ms it
-// has left, -1 for ever, and its value. Equal data has equal dumps.
+// Dump returns all keys at a time in a canonical form, one line each: the key, its time to live in ms, or
+// -1 if it does not expire, and its value. Equal data has equal dumps.
 func (s *Server) Dump(now time.Time) string { return string(s.AppendDump(nil, now)) }
 
 // AppendDump appends what Dump returns.

@@ -4,8 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// removed are the functions that gopher-lua has beyond those of Redis, and those whose
-// results are not determined by the script.
+// removed are the functions that gopher-lua has in addition to those of Redis, and the functions with
+// results that the script does not determine.
 var removed = []string{"print", "dofile", "loadfile", "require", "module", "newproxy", "_printregs", "_GOPHER_LUA_VERSION"}
 
 // open gives the interpreter the libraries that scripts have in Redis.
@@ -53,7 +53,7 @@ func (e *engine) open() {
 	l.SetMetatable(global, meta)
 }
 
-// call executes a command for a script. Its errors are raised, or returned as tables.
+// call executes a command for a script. It raises errors, or returns them as tables.
 func (e *engine) call(l *lua.LState, raise bool) int {
 	reply := e.reply(l)
 	if reply.kind != KindError {
@@ -101,7 +101,7 @@ func (e *engine) reply(l *lua.LState) Reply {
 	return command.run(e.server, e.client, args)
 }
 
-// protectedCall is pcall, for which an error of redis.call is a text.
+// protectedCall is pcall. It returns an error of redis.call as a text.
 func protectedCall(l *lua.LState) int {
 	l.CheckAny(1)
 	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
@@ -152,7 +152,7 @@ func statusReply(l *lua.LState) int {
 	return 1
 }
 
-// onlyText returns the only argument, or pushes the error that it is not a text.
+// onlyText returns the only argument. If it is not a text, it pushes the error.
 func onlyText(l *lua.LState) (string, bool) {
 	if text, ok := l.Get(1).(lua.LString); ok && l.GetTop() == 1 {
 		return string(text), true

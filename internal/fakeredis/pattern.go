@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// matcher matches a pattern of Lua 5.1, step by step as its lstrlib.c does. That of
-// gopher-lua compiles a pattern each time, and takes some that Lua refuses.
+// matcher matches a pattern of Lua 5.1, step by step as its lstrlib.c does. The matcher of gopher-lua
+// compiles a pattern each time, and accepts some patterns that Lua refuses.
 type matcher struct {
 	state     *lua.LState
 	text, pat string
@@ -19,7 +19,7 @@ type matcher struct {
 // capture is a part of the text, or a position in it.
 type capture struct{ from, size int }
 
-// Sizes of captures that have none.
+// Values of capture.size that are not sizes.
 const (
 	openCapture     = -1
 	positionCapture = -2
@@ -30,8 +30,7 @@ const maxDepth = 10_000
 
 func (m *matcher) fail(text string) { m.state.RaiseError("%s", text) }
 
-// find returns the first match at or behind a place. Its end is negative if there is
-// none.
+// find returns the first match at or behind a position. The end is negative if there is none.
 func (m *matcher) find(from int) (begin, end int) {
 	pat := 0
 	anchored := strings.HasPrefix(m.pat, "^")
@@ -47,7 +46,8 @@ func (m *matcher) find(from int) (begin, end int) {
 	return 0, -1
 }
 
-// match returns the end of a match of the rest of the pattern that begins at s, or -1.
+// match matches the rest of the pattern, from p on, against the text at s. It returns the end of the
+// match, or -1.
 func (m *matcher) match(s, p int) int {
 	if m.depth++; m.depth > maxDepth {
 		m.fail("pattern too complex")
@@ -132,7 +132,7 @@ func (m *matcher) walk(s, p int) int {
 	return s
 }
 
-// most matches as many of a class as possible, and the rest.
+// most matches as many bytes of a class as possible, and then the rest.
 func (m *matcher) most(s, p, end int) int {
 	n := 0
 	for s+n < len(m.text) && m.single(m.text[s+n], p, end) {
@@ -146,7 +146,7 @@ func (m *matcher) most(s, p, end int) int {
 	return -1
 }
 
-// least matches as few of a class as possible, and the rest.
+// least matches as few bytes of a class as possible, and then the rest.
 func (m *matcher) least(s, p, end int) int {
 	for {
 		if found := m.match(s, end+1); found >= 0 {
@@ -187,7 +187,7 @@ func (m *matcher) endCapture(s, p int) int {
 	return -1
 }
 
-// again matches what a capture has matched.
+// again matches the text of an earlier capture.
 func (m *matcher) again(s int, digit byte) int {
 	i := int(digit) - '1'
 	if i < 0 || i >= m.level || m.captures[i].size == openCapture {

@@ -16,7 +16,7 @@ var pubsubCommands = []command{
 	{"pubsub|numpat", 2, loading, noKeys, numPat},
 }
 
-// subscription is one to a pattern: a channel, or the beginning of channels and a *.
+// subscription is a subscription to a pattern: a channel, or a prefix of channels and a *.
 type subscription struct {
 	pattern string
 	client  *Client
@@ -29,7 +29,7 @@ func (p subscription) matches(channel string) bool {
 	return channel == p.pattern
 }
 
-// subscribed tells whether a client may only listen.
+// subscribed reports whether a client has subscriptions, so that it may only listen.
 func (c *Client) subscribed() bool { return len(c.channels)+len(c.patterns) > 0 }
 
 func (c *Client) join(channel string) {
@@ -104,7 +104,7 @@ func numPat(s *Server, _ *Client, _ []string) Reply {
 	return Int(int64(len(different)))
 }
 
-// confirm tells a client of each of some changes. The last is the reply.
+// confirm makes changes and tells the client of each. The last confirmation is the reply.
 func (c *Client) confirm(what string, names []string, change func(name string)) Reply {
 	var last Reply
 	for i, name := range names {
@@ -114,7 +114,7 @@ func (c *Client) confirm(what string, names []string, change func(name string)) 
 		change(name)
 		last = Array(Bulk(what), Bulk(name), c.count())
 	}
-	if len(names) == 0 { // there was nothing to end
+	if len(names) == 0 { // there was no subscription to end
 		last = Array(Bulk(what), Nil, c.count())
 	}
 	return last

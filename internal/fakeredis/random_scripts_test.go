@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// framedScripts returns all scripts of the project, by their files. What these give seconds to
-// live has hours here.
+// framedScripts returns all scripts of the project, by their files. Times to live of seconds are hours
+// here.
 func framedScripts(tb testing.TB) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
@@ -24,7 +24,7 @@ func framedScripts(tb testing.TB) map[string]string {
 
 var seconds = strings.NewReplacer("local time = redis.call('TIME')", "local time = {1700000000, 250}", "deaf and 250 or 1000)", "deaf and 25000000 or 10000000)", "'PX', 60000)", "'PX', 60000000)", ", 60000)", ", 60000000)")
 
-// Arguments of those kinds that do not depend on anything, and now and then what is none.
+// Valid arguments of the kinds that depend on nothing else, and a few invalid ones.
 var arguments = map[string][]string{
 	"member*": {"", "rec:1", "rec:2", "rec:3"},
 	"old":     {"", "rec:1", "rec:2", "rec:3"},
@@ -64,7 +64,7 @@ func (g generator) argument(p *pair, kind string) string {
 	case "staged/list?":
 		return g.argument(p, g.of("staged?", "list"))
 	case "number":
-		return g.of("", "", "", "", "-") + strconv.Itoa(2*longest+g.IntN(longest/2)) // four times that is less than what is next to infinite
+		return g.of("", "", "", "", "-") + strconv.Itoa(2*longest+g.IntN(longest/2)) // four times this is still less than the nearly infinite times
 	case "token", "stamp", "next?":
 		return g.token()
 	case "place":
@@ -89,7 +89,7 @@ func (g generator) argument(p *pair, kind string) string {
 }
 
 func (g generator) token() string {
-	return "ABCDEFGHIJKLMNO" + g.of("1", "2", "3", "4") // of the length of a real one
+	return "ABCDEFGHIJKLMNO" + g.of("1", "2", "3", "4") // as long as a real one
 }
 
 func (g generator) place() string {
@@ -112,17 +112,17 @@ func (g generator) stored() string {
 
 func (g generator) epoch() string { return g.of(arguments["epoch"]...) }
 
-// marked is what the mark of a user may be.
+// marked returns a possible mark of a user.
 func (g generator) marked() string {
 	return g.of("", "nonsense", g.epoch(), g.epoch(), g.epoch()+" rec:1", g.epoch()+" rec:2 rec:1", g.epoch()+" rec:1 rec:2 rec:3")
 }
 
-// own returns the timeouts of a session's own, which most have not.
+// own returns the timeouts that a session itself has; most have none.
 func (g generator) own() string {
 	return g.of("", "", "", `,"i":`+strconv.Itoa(longest)) + g.of("", "", "", `,"u":1700100000000`, `,"u":1690000000000`)
 }
 
-// base is the name of a record, mostly that of one there is.
+// base returns the revision of a record, mostly that of an existing one.
 func (g generator) base(p *pair) string {
 	text, ok := p.sim.Get(time.Now(), g.argument(p, "record"))
 	switch {
@@ -137,7 +137,7 @@ func (g generator) base(p *pair) string {
 	}
 }
 
-// lease returns a time to live, or what is none.
+// lease returns a time to live, sometimes an invalid one.
 func (g generator) lease() string {
 	if g.one(10) {
 		return g.of("", "0", "-1", "abc", "5000000.5", "+5000000", "1e7", " 7000000 ", "0x1000000", "9223372036854775807", "99999999999999999999")
@@ -145,7 +145,7 @@ func (g generator) lease() string {
 	return strconv.Itoa(g.time())
 }
 
-// call returns the file of a script and the arguments for it.
+// call returns the file of a script, and arguments for it.
 func (g generator) call(p *pair) (file string, _ []string) {
 	files := slices.Sorted(maps.Keys(signatures))
 	file = g.of(files...)
@@ -166,8 +166,8 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	return file, args
 }
 
-// some returns the kinds in a list, with those that have a ? or without, and one that has a * any number
-// of times.
+// some returns the kinds in a list. Kinds with a ? are kept or left out; a kind with a * is repeated any
+// number of times.
 func (g generator) some(kinds string) []string {
 	list := strings.Fields(kinds)
 	if g.one(2) {
@@ -179,7 +179,7 @@ func (g generator) some(kinds string) []string {
 	return list
 }
 
-// disturb returns what others do to the data of the project.
+// disturb returns a command by which another client changes the data of the project.
 func (g generator) disturb(p *pair) []string {
 	key := g.argument(p, g.of("record", "lock", "queue", "staged?", "list", "mark", "ended", "time", "note"))
 	switch g.IntN(11) {
@@ -215,7 +215,7 @@ func TestRandomCallsOfTheProjectsScriptsDoTheSameOnARealRedis(t *testing.T) {
 	}
 }
 
-// step does one of what the project does, others do to it, and its listeners do.
+// step makes one change, by a script, another client, or a listener.
 func (g generator) step(l, ear *link, all map[string]string) {
 	switch n := g.IntN(40); {
 	case n == 0:

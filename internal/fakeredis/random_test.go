@@ -19,7 +19,7 @@ type generator struct {
 
 func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 11)), new(int)} }
 
-// time returns a time to live in ms, which is like no other.
+// time returns a time to live in ms that differs from all others.
 func (g generator) time() int {
 	*g.times++
 	return shortest + apart*(*g.times*1231%times)
@@ -29,8 +29,8 @@ func (g generator) of(list ...string) string { return list[g.IntN(len(list))] }
 
 func (g generator) one(in int) bool { return g.IntN(in) == 0 }
 
-// forms are the commands of clients: each word is a kind of argument, or is sent as it is. Those with
-// a | between them are alternatives.
+// forms are the commands of clients. Each word is a kind of argument, or is sent as it is. A | separates
+// alternatives.
 var forms = strings.Split(`GET key
 GET key
 SET key value
@@ -91,7 +91,7 @@ func (g generator) words(form string) (args []string) {
 	return args
 }
 
-// word returns what one of a form stands for.
+// word returns an argument for a word of a form.
 func (g generator) word(kind string) string {
 	kind = g.of(strings.Split(kind, "|")...)
 	switch kind {
@@ -99,7 +99,7 @@ func (g generator) word(kind string) string {
 		return g.number(-4, 5)
 	case "ms":
 		return g.lasting(1)
-	case "millis": // which are certain to be some
+	case "millis": // always valid
 		return strconv.Itoa(g.time())
 	case "moment":
 		return g.of("1", strconv.FormatInt(time.Now().UnixMilli()+int64(g.time()), 10))
@@ -116,7 +116,7 @@ func (g generator) word(kind string) string {
 	return kind
 }
 
-// number returns one, or what only looks like one.
+// number returns a number, or a text that looks like one.
 func (g generator) number(from, to int) string {
 	if g.one(8) {
 		return g.of("0", "-1", "abc", "1.5", "", "+5", "007", " 5", "1e3", "9223372036854775807", "-9223372036854775808",
@@ -125,7 +125,7 @@ func (g generator) number(from, to int) string {
 	return strconv.Itoa(from + g.IntN(to-from))
 }
 
-// score returns one of a member of a sorted set, or what only looks like one.
+// score returns a score of a member of a sorted set, or a text that looks like one.
 func (g generator) score() string {
 	if g.one(6) {
 		return g.of("", "abc", "inf", "-inf", "+Infinity", "nan", " 5", "5 ", "0x1F", "1e3", "-0", ".5", "3.25", "1e400", "7\x00", "1_0")
@@ -133,7 +133,7 @@ func (g generator) score() string {
 	return g.of("1700000000000", "17e11", strconv.Itoa(g.IntN(10)))
 }
 
-// lasting returns a time to live in a unit of so many ms, or what only looks like one.
+// lasting returns a time to live in units of that many ms, or a text that looks like one.
 func (g generator) lasting(unit int) string {
 	if g.one(8) {
 		return g.number(-1, 1)
@@ -141,7 +141,7 @@ func (g generator) lasting(unit int) string {
 	return strconv.Itoa(g.time() / unit)
 }
 
-// command returns one that a client may send at any time.
+// command returns a command that a client may send at any time.
 func (g generator) command() []string {
 	args := g.plain()
 	if g.one(30) {
@@ -167,7 +167,7 @@ func (g generator) plain() (args []string) {
 	return args
 }
 
-// viaScript are scripts that execute the command in their arguments.
+// viaScript has scripts that execute the command in their arguments.
 var viaScript = []string{
 	"return redis.call(unpack(ARGV))",
 	"return redis.pcall(unpack(ARGV))",
@@ -188,7 +188,7 @@ func TestRandomCommandsDoTheSameOnARealRedis(t *testing.T) {
 	}
 }
 
-// pattern returns one of Lua, or what is none.
+// pattern returns a pattern of Lua, sometimes an invalid one.
 func (g generator) pattern() (p string) {
 	if g.one(4) {
 		p = "^"

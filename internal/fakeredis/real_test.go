@@ -14,16 +14,16 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A pair is a real Redis and a simulated one that get the same commands. It fails the
-// test at the first difference.
+// A pair is a real Redis and a simulated one that get the same commands. The test fails at the first
+// difference.
 type pair struct {
 	testing.TB
 	real  *redistest.Server
 	sim   *fakeredis.Server
-	admin redis.Conn // of a user who is permitted everything, always
+	admin redis.Conn // of a user who always has all permissions
 
-	seed    uint64        // of what is random
-	slack   time.Duration // the clocks are apart by so much at most
+	seed    uint64        // of all random choices
+	slack   time.Duration // the largest difference of the clocks
 	history []string
 }
 
@@ -46,7 +46,7 @@ func (p *pair) dial() redis.Conn {
 	return c
 }
 
-// control tells the real Redis alone what it should be like.
+// control changes the configuration of the real Redis alone.
 func (p *pair) control(name string, args ...any) {
 	p.Helper()
 	if _, err := p.admin.Do(name, args...); err != nil {
@@ -60,7 +60,7 @@ func (p *pair) note(format string, args ...any) {
 	p.history = p.history[max(0, len(p.history)-12):]
 }
 
-// A link is a client's connection to both.
+// A link is a client's connection to both servers.
 type link struct {
 	*pair
 	real       redis.Conn
@@ -86,7 +86,7 @@ func (l *link) do(args ...string) fakeredis.Reply {
 	return reply
 }
 
-// try sends a command to both, and tells whether the replies are the same.
+// try sends a command to both, and reports whether the replies are the same.
 func (l *link) try(args ...string) (fakeredis.Reply, bool) {
 	l.Helper()
 	now := time.Now()
@@ -114,8 +114,8 @@ func (p *pair) send(c redis.Conn, args []string) {
 	}
 }
 
-// ask sends a command to the real Redis and waits for its reply. A command about
-// several channels has as many.
+// ask sends a command to the real Redis and waits for its reply. A command on several channels has
+// several replies.
 func (l *link) ask(args []string) fakeredis.Reply {
 	l.Helper()
 	l.send(l.real, args)
@@ -152,7 +152,7 @@ func (l *link) receive() fakeredis.Reply {
 	return fromRedigo(value)
 }
 
-// quiet compares what both have pushed until now.
+// quiet compares what both servers have pushed so far.
 func (l *link) quiet() {
 	l.Helper()
 	l.do("PING", "are these all?")
@@ -184,9 +184,9 @@ func fromRedigo(value any) fakeredis.Reply {
 	}
 }
 
-// No key of a comparison comes near its end: the two servers have clocks of their own, and read
-// them one after the other. So times to live are long. And no two of one round are within minutes
-// of each other: which of two is longer must not depend on when they were set.
+// No key of a comparison may come near its end: the two servers have different clocks, which are read one
+// after the other. So times to live are long. And no two of one round may be within minutes of each
+// other: the order of two times must not depend on when they were set.
 const (
 	shortest = 1_000_000
 	apart    = 100_000
@@ -194,13 +194,12 @@ const (
 	longest  = shortest + times*apart
 )
 
-// maybeTime tells whether a number may be a time to live in ms. The lock of timestamps doubles
-// them, and some are next to infinite. Other numbers in these ranges are in no reply.
+// maybeTime reports whether a number may be a time to live in ms. The lock of timestamps doubles them,
+// and some are nearly infinite. No reply has other numbers in these ranges.
 func maybeTime(n int64) bool { return n > shortest/10 && n <= 2*longest || n > 5e9 }
 
-// same compares two replies. Times to live may differ by what passed between the two servers'
-// looks at their clocks, in seconds by one more. Of errors of Lua itself only the places are
-// compared.
+// same compares two replies. Times to live may differ by the time between the two servers' readings of
+// their clocks; in seconds, by one more. Of Lua's own errors only the positions are compared.
 func (p *pair) same(a, b fakeredis.Reply, seconds bool) bool {
 	if a.Kind() != b.Kind() || len(a.List()) != len(b.List()) {
 		return false
@@ -231,7 +230,7 @@ func place(text string) string {
 	return luaError.ReplaceAllString(text, "$1 … $2")
 }
 
-// sameData compares all keys, and leaves none.
+// sameData compares all keys, then deletes them.
 func (p *pair) sameData() {
 	p.Helper()
 	l := &link{pair: p, real: p.admin, sim: p.sim.Connect(nil)}

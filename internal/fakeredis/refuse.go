@@ -20,7 +20,7 @@ const (
 	errBusy      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 )
 
-// denial is why a user may not run a command.
+// denial is the reason why a user may not run a command.
 type denial uint8
 
 const (
@@ -30,8 +30,7 @@ const (
 	deniedChannel
 )
 
-// refuse tells whether a client's command is refused, in the order in which Redis
-// looks for reasons.
+// refuse reports whether a client's command is refused. It checks the reasons in the same order as Redis.
 func (s *Server) refuse(c *Client, cmd *command, args []string) (Reply, bool) {
 	switch s.permission(cmd, args) {
 	case deniedCommand:
@@ -56,8 +55,8 @@ func (s *Server) refuse(c *Client, cmd *command, args []string) (Reply, bool) {
 	return Reply{}, false
 }
 
-// refuseScript tells whether a command of a script is refused. After a write nothing is
-// for the state of the server, since a script cannot be stopped half done.
+// refuseScript reports whether a command of a script is refused. After a write, no command is refused
+// because of the state of the server, since a script cannot be stopped halfway.
 func (s *Server) refuseScript(cmd *command, args []string, wrote bool) (Reply, bool) {
 	switch s.permission(cmd, args) {
 	case deniedCommand:
@@ -77,11 +76,11 @@ func (s *Server) refuseScript(cmd *command, args []string, wrote bool) (Reply, b
 	return Reply{}, false
 }
 
-// lacksMemory tells whether the limit of memory counts: not while a script of somebody
-// else runs, and never for a replica.
+// lacksMemory reports whether the limit of memory counts. It does not count while another client's script
+// runs, and never for a replica.
 func (s *Server) lacksMemory() bool { return s.Full && !s.Busy && !s.Replica }
 
-// permission looks at the command first, then at its keys, then at its channels.
+// permission checks the command first, then its keys, then its channels.
 func (s *Server) permission(cmd *command, args []string) denial {
 	if len(s.NoPerm) > 0 && (s.NoPerm[cmd.name] || s.NoPerm[container(cmd.name)]) {
 		return deniedCommand
@@ -126,8 +125,8 @@ func (c *command) keysOf(args []string) []string {
 	return nil
 }
 
-// leadingInt returns the number that a text begins with, 0 if it does with none: here
-// Redis is less strict than where it executes the command.
+// leadingInt returns the number at the beginning of a text, or 0. Redis is less strict here than when it
+// executes the command.
 func leadingInt(text string) int {
 	text = strings.TrimPrefix(strings.TrimLeft(text, spaces), "+")
 	end := 0

@@ -9,7 +9,7 @@ import (
 // Kind is the type of a Reply.
 type Kind uint8
 
-// What a Reply can be.
+// The kinds of a Reply.
 const (
 	KindNil    Kind = iota // no value
 	KindSimple             // a simple string, such as OK
@@ -27,7 +27,7 @@ type Reply struct {
 	list []Reply
 }
 
-// Nil is the reply that there is no value.
+// Nil is the null reply.
 var Nil = Reply{}
 
 // OK is the reply of many commands.
@@ -63,7 +63,7 @@ func (r Reply) Int() int64 { return r.n }
 // Text returns the string or the text of the error, "" for another type.
 func (r Reply) Text() string { return r.text }
 
-// List returns the elements of an array, nil for another type. It is not to be changed.
+// List returns the elements of an array, nil for another type. Callers must not change it.
 func (r Reply) List() []Reply { return r.list }
 
 // String shows the reply for a reader: +OK, -ERR syntax error, 7, "text", nil, [1 nil].

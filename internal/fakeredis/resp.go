@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// The largest command that ReadCommand takes.
+// The largest command that ReadCommand accepts.
 const (
 	maxArgs = 1 << 16
 	maxSize = 64 << 20 // bytes of all arguments
@@ -48,8 +48,8 @@ func appendLine(b []byte, kind byte, text string) []byte {
 	return append(append(append(b, kind), text...), "\r\n"...)
 }
 
-// ReadCommand reads a command: an array of bulk strings. It returns io.EOF only where
-// none has begun.
+// ReadCommand reads a command: an array of bulk strings. It returns io.EOF only if the input ends before
+// a command.
 func ReadCommand(r *bufio.Reader) ([]string, error) {
 	if _, err := r.Peek(1); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func ReadCommand(r *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// readHead reads the length of an array or string, which may be 0 to most.
+// readHead reads the length of an array or a string, from 0 to most.
 func readHead(r *bufio.Reader, kind byte, most int) (int, error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {

@@ -27,8 +27,7 @@ type script struct {
 	proto *lua.FunctionProto
 }
 
-// compiled has all scripts that this process has met, by their texts: what is compiled
-// once serves all servers.
+// compiled has all scripts that this process has compiled, by their texts. All servers share it.
 var compiled sync.Map // of *script
 
 func compile(text string) (*script, error) {

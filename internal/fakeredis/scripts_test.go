@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lua"
 )
 
-// signatures tell what the keys and arguments of the project's scripts are. The first
-// argument of each is the number of the call, which is not named here.
+// signatures has the kinds of the keys and arguments of the project's scripts. The first argument of each
+// script is the number of the call, which is left out here.
 var signatures = map[string]signature{
 	"internal/lease/extend.lua":       {"lock", "token lease"},
 	"internal/lease/pass.lua":         {"lock queue", "token token lease"},
@@ -37,10 +37,10 @@ var signatures = map[string]signature{
 	"internal/records/login.lua":      {"record lock queue mark list", "sent within sent stamp text lease lease old most refuse epoch"},
 }
 
-// ofUser is behind the file of a script where that is for the session of a user.
+// ofUser follows the file of a script that is called for the session of a user.
 const ofUser = ", of a user"
 
-// The same scripts are for the sessions of users, with other keys.
+// The same scripts get other keys for the sessions of users.
 func init() {
 	for _, name := range []string{"commit", "drop", "end", "extend", "load", "optimistic", "take"} {
 		file := "internal/records/" + name + ".lua"
@@ -73,7 +73,7 @@ func framed(tb testing.TB, script string) string {
 	return source(tb, path.Join(path.Dir(file), "golden", path.Base(file)))
 }
 
-// A script that is new, or has got an argument more, would not be compared well.
+// A new script, or one with a new argument, would not be compared well.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
 	for _, folder := range lua.Dirs {
@@ -103,8 +103,8 @@ func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	}
 }
 
-// Small scripts whose replies are to be those of a real Redis. Each gets the keys k and
-// l and the arguments 10, "text" and "".
+// Small scripts whose replies must be those of a real Redis. Each gets the keys k and l, and the
+// arguments 10, "text" and "".
 var smallScripts = map[string]string{
 	"numbers become integers": `
 		return 3.99

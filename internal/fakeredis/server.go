@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Server is a Redis with one database. Its fields are the faults it has; set them
-// between two commands. A set that is in a field is not to be changed, but replaced:
-// clones share it.
+// Server is a Redis with one database. Its fields are its faults; set them between two commands. A set in
+// a field must be replaced and not changed, since clones share it.
 //
-// A Server is for one goroutine at a time. Its clones are independent of it.
+// A Server must be used by one goroutine at a time. Its clones are independent of it.
 type Server struct {
 	// Full: memory is used up, and nothing may be evicted.
 	Full bool
@@ -17,12 +16,12 @@ type Server struct {
 	Replica bool
 	// Loading: it is reading its data from disk.
 	Loading bool
-	// Busy: a script of somebody else does not end.
+	// Busy: another client's script does not end.
 	Busy bool
 	// NoPerm has the commands that its users may not run, in lower case, such as
 	// "pttl", "script|load" or "script" for all of its subcommands.
 	NoPerm map[string]bool
-	// NoKeys tells which keys its users may not access. Nil: they may access all.
+	// NoKeys reports whether its users may not access a key. Nil: they may access all.
 	NoKeys func(key string) bool
 	// NoChannels: its users may not publish or subscribe to any channel.
 	NoChannels bool
@@ -51,8 +50,7 @@ func (s *Server) Clone() *Server {
 	return &clone
 }
 
-// Restart forgets the scripts, all subscriptions and, unless keep, the data. The
-// faults stay.
+// Restart forgets the scripts, all subscriptions and, unless keep, the data. The faults stay.
 func (s *Server) Restart(keep bool) {
 	s.scripts = nil
 	for _, clients := range s.channels {
@@ -73,14 +71,14 @@ func (s *Server) Restart(keep bool) {
 type Client struct {
 	server   *Server
 	push     func(Reply)
-	channels []string // that it listens to, in the order in which it began to
+	channels []string // that it listens to, in order of subscription
 	patterns []string
 }
 
-// Connect returns a new connection. push is given what the server sends without being
-// asked: messages, and the confirmations of a SUBSCRIBE to several channels but the
-// last, which is the reply. So the order of the calls of push and the returns of Do is
-// that of the wire. push may be nil. It must not call the server.
+// Connect returns a new connection. push gets what the server sends without being asked: messages, and
+// the confirmations of a SUBSCRIBE to several channels, except for the last, which is the reply. So the
+// calls of push and the returns of Do are in the same order as on the wire. push may be nil. It must not
+// call the server.
 func (s *Server) Connect(push func(Reply)) *Client {
 	if push == nil {
 		push = func(Reply) {}
@@ -98,8 +96,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Do executes a command at a given time. A script is one command: time stands still in
-// it. A time before that of the last command is a clock that was set back.
+// Do executes a command at a given time. A script is one command: time stands still in it. If the time is
+// before that of the last command, the clock was set back.
 func (c *Client) Do(now time.Time, args ...string) Reply {
 	s := c.server
 	s.now, s.ms = now, now.UnixMilli()

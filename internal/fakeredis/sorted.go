@@ -19,7 +19,7 @@ var sortedCommands = []command{
 	{"zscore", 3, 0, firstKey, zScore},
 }
 
-// A scored is a member of a sorted set.
+// A scored is a member of a sorted set, with its score.
 type scored struct {
 	score  float64
 	member string
@@ -29,14 +29,14 @@ func inOrder(a, b scored) int {
 	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.member, b.member))
 }
 
-// A sorted set is the scored in order. It is not changed but replaced, since clones share it.
+// A sortedSet has its members in order. It is replaced and never changed, since clones share it.
 type sortedSet []scored
 
 func (z sortedSet) find(member string) int {
 	return slices.IndexFunc(z, func(s scored) bool { return s.member == member })
 }
 
-// sorted returns the sorted set at a key, an empty one where there is none, or an error.
+// sorted returns the sorted set at a key, an empty one if there is no key, or an error.
 func (s *Server) sorted(key string) (sortedSet, Reply) {
 	e, ok := s.lookup(key)
 	if ok && e.sorted == nil {
@@ -45,13 +45,13 @@ func (s *Server) sorted(key string) (sortedSet, Reply) {
 	return e.sorted, Reply{}
 }
 
-// replace stores a sorted set. One without members is no key.
+// replace stores a sorted set. An empty set deletes the key.
 func (s *Server) replace(key string, z sortedSet) {
 	if len(z) == 0 {
 		delete(s.keys, key)
 		return
 	}
-	e, _ := s.lookup(key) // which may have a time to live
+	e, _ := s.lookup(key) // it may have a time to live
 	e.sorted = z
 	s.keys[key] = e
 }
@@ -182,7 +182,8 @@ func zRange(s *Server, _ *Client, args []string) Reply {
 	return Array(list...)
 }
 
-// scoreRange returns what is in a range of scores. A ( excludes its end.
+// scoreRange returns a function that reports whether a score is in a range. A ( excludes the end of the
+// range.
 func scoreRange(from, to string) (within func(scored) bool, ok bool) {
 	from, over := strings.CutPrefix(from, "(")
 	to, under := strings.CutPrefix(to, "(")
@@ -193,8 +194,8 @@ func scoreRange(from, to string) (within func(scored) bool, ok bool) {
 	}, ok && ok2
 }
 
-// parseDouble takes what C's strtod does, up to the end of the text; nothing at all is 0. It takes no
-// number that is none.
+// parseDouble parses what C's strtod does, up to the end of the text; the empty text is 0. It rejects
+// NaN.
 func parseDouble(text string) (float64, bool) {
 	text = strings.TrimLeft(cString(text), spaces)
 	if text == "" {
@@ -210,7 +211,7 @@ func parseDouble(text string) (float64, bool) {
 	return f, true
 }
 
-// parseScore is parseDouble where nothing else may be in the text, and no number that is too large.
+// parseScore is parseDouble, but rejects text behind the number, and numbers that are too large.
 func parseScore(text string) (float64, bool) {
 	f, ok := parseDouble(text)
 	odd := text == "" || strings.Contains(spaces, text[:1]) || cString(text) != text
@@ -218,7 +219,7 @@ func parseScore(text string) (float64, bool) {
 	return f, ok && !odd && !tooLarge
 }
 
-// plain returns a number that is no -0: a small sorted set has none.
+// plain turns -0 into 0, as a small sorted set of Redis does.
 func plain(f float64) float64 {
 	if f == 0 {
 		return 0

@@ -17,7 +17,7 @@ var stringCommands = []command{
 	{"mget", -2, 0, allKeys, mget},
 }
 
-// value returns the string at a key as GET does: nil where there is none, or an error.
+// value returns the string at a key as GET does: nil if there is none, or an error.
 func (s *Server) value(key string) Reply {
 	e, ok := s.lookup(key)
 	switch {
@@ -79,7 +79,7 @@ func getRange(s *Server, _ *Client, args []string) Reply {
 	return Bulk(value.text[start : end+1])
 }
 
-// setEX is there for what else may keep its records in the same Redis.
+// setEX exists for other programs that keep their records in the same Redis.
 func setEX(s *Server, c *Client, args []string) Reply {
 	return set(s, c, []string{args[0], args[1], args[3], "EX", args[2]})
 }
@@ -100,7 +100,7 @@ func getSet(s *Server, _ *Client, args []string) Reply {
 	return old
 }
 
-// setOptions are what may follow SET key value.
+// setOptions are the options behind SET key value.
 type setOptions struct {
 	nx, xx, get, keepTTL bool
 	unit, time           string // such as PX in lower case, and how many; "" if not given
@@ -151,7 +151,7 @@ func (s *Server) expiry(o setOptions) (int64, Reply) {
 		return 0, errExpire("set")
 	}
 	n *= ms
-	if len(o.unit) == len("px") { // from now on
+	if len(o.unit) == len("px") { // relative to now
 		if n > math.MaxInt64-s.ms {
 			return 0, errExpire("set")
 		}
@@ -185,7 +185,7 @@ func parseSet(args []string) (o setOptions, ok bool) {
 	return o, !(o.nx && o.xx || o.keepTTL && o.unit != "")
 }
 
-// parseInt takes what Redis takes for a number: no sign but -, no needless zeros.
+// parseInt parses a number as strictly as Redis does: no sign except -, no leading zeros.
 func parseInt(text string) (int64, bool) {
 	digits := strings.TrimPrefix(text, "-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && text != "0" {

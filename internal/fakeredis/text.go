@@ -8,8 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openText puts in place of some of gopher-lua's functions those that do exactly what
-// Lua's do.
+// openText replaces those functions of gopher-lua that differ from Lua's.
 func openText(l *lua.LState) {
 	library := l.G.Global.RawGetString("string").(*lua.LTable)
 	l.SetFuncs(library, map[string]lua.LGFunction{
@@ -19,7 +18,7 @@ func openText(l *lua.LState) {
 	l.G.Global.RawSetString("tonumber", l.NewFunction(toNumber))
 }
 
-// search is string.find, or string.match.
+// search is string.find if find is true, otherwise string.match.
 func search(l *lua.LState, find bool) int {
 	text, pattern := l.CheckString(1), l.CheckString(2)
 	from := optInt(l, 3, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// What a test may assert about a scene, besides what holds after each fault.
+// Assertions that a test may make about a scene, besides those that hold after each fault.
 
 // allAnswered asserts that no visitor noticed the fault, unless the machine has stalled.
 func (s *scene) allAnswered() {
@@ -31,7 +31,7 @@ func (s *scene) backWithin(limit time.Duration) {
 	}
 }
 
-// happened asserts that a fault has happened so often at least.
+// happened asserts that a fault has happened at least that often.
 func happened(t *testing.T, what string, n, least int) {
 	t.Helper()
 	if n < least {
@@ -52,7 +52,7 @@ func (s *scene) mustHaveLogged(text string) {
 	happened(s.T, "a demo has logged "+text, s.logged(text), 1)
 }
 
-// empties returns how many requests found no session where there had been one.
+// empties returns how many requests did not find a session that had existed.
 func (s *scene) empties() (n int) {
 	for _, v := range s.visitors {
 		n += v.Empties()
@@ -60,7 +60,8 @@ func (s *scene) empties() (n int) {
 	return n
 }
 
-// info returns the number in INFO behind a text, such as "rejected_connections:"; 0 if it is not there.
+// info returns the number behind a text in INFO, such as "rejected_connections:"; 0 if the text is
+// missing.
 func info(t *testing.T, r *redistest.Server, text string) (n int) {
 	t.Helper()
 	all, err := redis.String(r.Do(t, "INFO", "everything"), nil)
@@ -110,7 +111,7 @@ func guardsIn(keys []string) []string {
 	})
 }
 
-// stagedForAMinute asserts that no record that was staged and not renamed outlives its minute.
+// stagedForAMinute asserts that no staged record outlives its minute.
 func (s *scene) stagedForAMinute() {
 	s.Helper()
 	for _, key := range slices.DeleteFunc(s.keys(), func(key string) bool { return !isStaged(key) }) {
@@ -120,21 +121,21 @@ func (s *scene) stagedForAMinute() {
 	}
 }
 
-// allFree asserts that no lock and no queue is left soon.
+// allFree asserts that all locks and queues are soon gone.
 func allFree(t *testing.T, r *redistest.Server) {
 	t.Helper()
 	eventually(t, lease+2*timeout, "no lock and no queue is left", func() bool { return len(guards(t, r)) == 0 })
 }
 
-// delays are the times at which this machine was late to wake somebody, and by how much. What is
-// promised to take no longer than some time takes longer by so much where no processor is free.
+// delays are the times at which this machine was late to wake a goroutine, and by how much. A promised
+// time may take that much longer if no processor is free.
 var delays struct {
 	sync.Mutex
 	at []time.Time
 	by []time.Duration
 }
 
-// watchMachine measures that, for ever.
+// watchMachine measures the delays, for ever.
 func watchMachine() {
 	const each = 20 * time.Millisecond
 	for begun := time.Now(); ; begun = time.Now() {
@@ -147,7 +148,7 @@ func watchMachine() {
 	}
 }
 
-// delaysSince returns by how much the machine has been late since a moment, each time.
+// delaysSince returns the delays since a moment.
 func delaysSince(moment time.Time) []time.Duration {
 	delays.Lock()
 	defer delays.Unlock()
@@ -155,7 +156,7 @@ func delaysSince(moment time.Time) []time.Duration {
 	return slices.Clone(delays.by[first:])
 }
 
-// lateSince returns that in all.
+// lateSince returns the sum of the delays since a moment.
 func lateSince(moment time.Time) (sum time.Duration) {
 	for _, by := range delaysSince(moment) {
 		sum += by
@@ -163,8 +164,7 @@ func lateSince(moment time.Time) (sum time.Duration) {
 	return sum.Round(time.Millisecond)
 }
 
-// stalledSince reports whether the machine was late by so much at once that leases may have run out
-// which nothing else has ended.
+// stalledSince reports whether one delay was so long that leases may have expired only because of it.
 func stalledSince(moment time.Time) bool {
 	return slices.ContainsFunc(delaysSince(moment), func(by time.Duration) bool { return by > lease/3 })
 }

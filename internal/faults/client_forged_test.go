@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// An attacker tries forged cookies while visitors work. None of them reaches Redis: all
-// commands there are about visitors' sessions.
+// An attacker tries forged cookies while visitors work. No forged cookie reaches Redis: all commands
+// there are about visitors' sessions.
 func TestForgedCookies(t *testing.T) {
 	forgeries := unlessShort(20_000, 4000)
 	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: no forged cookie reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
@@ -25,7 +25,7 @@ func TestForgedCookies(t *testing.T) {
 	name, value, _ := strings.Cut(genuine.cookie, "=")
 	p.Forget()
 
-	// No one logs in or out, so each session that there was is still there.
+	// There are no logins and logouts, so each session that existed still exists.
 	s.run(func(context.Context) {
 		var forging sync.WaitGroup
 		const forgers = 4
@@ -50,7 +50,7 @@ func TestForgedCookies(t *testing.T) {
 	}
 	commands := 0
 	for _, c := range p.Commands() {
-		if c.Name == "PING" { // which is about no key
+		if c.Name == "PING" { // it has no key
 			continue
 		}
 		key := c.Args[0]
@@ -66,7 +66,7 @@ func TestForgedCookies(t *testing.T) {
 	s.seen = fmt.Sprintf("%d commands, all of them for sessions of visitors", commands)
 }
 
-// sessionOf returns what all keys of a session begin with: its own id ends with a brace.
+// sessionOf returns the common prefix of all keys of a session: its own ID ends with a brace.
 func sessionOf(key string) string {
 	session, _, _ := strings.Cut(key, "}")
 	return session
@@ -77,7 +77,7 @@ func forge(random *rand.Rand, genuine string, n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	at := random.IntN(len(genuine) - 3) // the last letters have unused bits
 	switch n % 4 {
-	case 0: // one letter is another
+	case 0: // one letter is changed
 		other := letters[random.IntN(len(letters))]
 		if other == genuine[at] {
 			other = '.'

@@ -18,15 +18,14 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Clients go away at random moments of their requests. Each request writes two values,
-// and both are stored or neither is; both, if the handler has returned, even if the client
-// had gone.
+// Clients go away at random moments of their requests. Each request writes two values, and either both
+// are stored or neither is. If the handler has returned, both are stored, even if the client had gone.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 	var mu sync.Mutex
-	var kept []string // that must be; guarded by mu
+	var kept []string // that must be kept; guarded by mu
 	keep := func(name string) {
 		mu.Lock()
 		defer mu.Unlock()

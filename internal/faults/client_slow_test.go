@@ -18,8 +18,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// drip sends the head of a request, and then one byte of the body per interval, until ctx
-// ends. It returns what was answered until then.
+// drip sends the head of a request, and then one byte of the body per interval, until ctx ends. It
+// returns the response up to then.
 func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, each time.Duration) string {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(site, "http://"))
 	if err != nil {
@@ -39,8 +39,8 @@ func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, ea
 	return string(answer)
 }
 
-// Many clients send their bodies a byte per second, or stop in the middle. They hold no
-// session: small bodies are read before it is locked.
+// Many clients send their bodies one byte per second, or stop in the middle. They hold no session: small
+// bodies are read before the session is locked.
 func TestClientsDripBodies(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -72,11 +72,11 @@ func TestClientsDripBodies(t *testing.T) {
 	row.seen = fmt.Sprintf("%d other requests served meanwhile, longest %v", served, longest.Round(time.Millisecond))
 	stop()
 	dripping.Wait()
-	lastLook(t, []*user{u}) // which fails if half a body has stored a name
+	lastLook(t, []*user{u}) // it fails if half a body has stored a name
 }
 
-// The exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced with
-// Expect: 100-continue is read while the session is held. That ends with MaxHold.
+// The exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced
+// with Expect: 100-continue is read while the session is held. MaxHold limits that.
 func TestClientsDripWhatIsReadLate(t *testing.T) {
 	const maxHold = time.Second
 	for name, head := range map[string]string{
@@ -111,9 +111,9 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 	}
 }
 
-// A client sends a thousand requests at once, with one cookie. 128 of them wait, the rest are refused
-// at once, and all others are served meanwhile. By how much others wait longer is only noted: accepting
-// a thousand requests has a cost of its own, on the same processors as all else here.
+// A client sends a thousand requests at once, with one cookie. 128 of them wait, the rest are refused at
+// once, and all other clients are served meanwhile. How much longer the others wait is only recorded:
+// accepting a thousand requests uses the same processors as the rest of the test.
 func TestFlood(t *testing.T) { // not parallel, since it measures
 	r := redistest.Real(t)
 	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
@@ -136,15 +136,15 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 	})
 	row.seen = fmt.Sprintf("the longest wait of other sessions was %v alone, %v flooded; %d of %d were refused",
 		alone.Round(time.Millisecond), flooded.Round(time.Millisecond), refused.Load(), flood)
-	// One has the session, and 128 wait. While they wait some are served, and others take their places.
-	// So not quite all of the rest are refused.
+	// One request has the session, and 128 wait. While they wait some are served, and others take their
+	// places. So not quite all of the rest are refused.
 	if most, n := int64(flood-129), refused.Load(); n < most*9/10 || strings.Count(d.Log(), "kind=too_many_waiters") == 0 {
 		t.Errorf("%d requests were refused, want about %d, and a word in the log", n, most)
 	}
 }
 
-// longestOf returns how long users' requests take, at most, while something happens, and for at least a
-// second. All must be answered.
+// longestOf returns the longest time of users' requests while something happens, and for at least a
+// second. All requests must succeed.
 func longestOf(t *testing.T, users []*user, happens func()) time.Duration {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)

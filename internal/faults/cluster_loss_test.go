@@ -16,8 +16,8 @@ const (
 	silentPromise = lossPromise + " + a timeout, which a silent master costs"
 )
 
-// A master is killed, and its replica takes over. Sessions elsewhere notice nothing. When the old
-// master comes back, with nothing, it is a replica, and nobody takes its word for anything.
+// A master is killed, and its replica takes over. Sessions elsewhere are not affected. When the old
+// master comes back, empty, it is a replica, and no process believes its data.
 func TestClusterMasterKilled(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a master killed, and restarted empty", lossPromise, setting{redis: mortal})
@@ -39,8 +39,8 @@ func TestClusterMasterKilled(t *testing.T) {
 	})
 }
 
-// A master is cut off from all other nodes, while clients still reach it. It takes writes until it
-// notices, and these are lost, like all that a replica has not heard. Then it refuses.
+// A master is cut off from all other nodes, while clients still reach it. Until it notices, it accepts
+// writes. These are lost, like all writes that the replica has not received. Then it refuses.
 func TestClusterMasterPartitioned(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a master cut off from the other nodes, not from clients", silentPromise, setting{redis: mortal})
@@ -68,8 +68,8 @@ func TestClusterMasterPartitioned(t *testing.T) {
 	})
 }
 
-// CLUSTER FAILOVER makes a master wait until its replica has all, and swaps their roles: each master
-// in turn, and then back. Nothing is lost, and nobody notices more than a wait.
+// CLUSTER FAILOVER makes a master wait until its replica has all data, and swaps their roles: for each
+// master in turn, and then back. Nothing is lost, and requests notice no more than a wait.
 func TestClusterFailoverByCommand(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed except for the wait", setting{logins: true,
@@ -92,9 +92,9 @@ func TestClusterFailoverByCommand(t *testing.T) {
 	})
 }
 
-// The node of a session dies when the commit of its holder has been sent, and not answered. The
-// holder's client learns the truth, or nothing: if it is told that the write was saved, it is there
-// on the new master. The next one gets the session when the lease is over at the latest.
+// The node of a session dies when the commit of its holder has been sent, and not answered. The holder's
+// client learns the truth, or nothing: if it is told that the write was saved, the new master has the
+// write. The next request gets the session at the latest when the lease has expired.
 func TestClusterNodeOfTheHolderDies(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		const work = time.Second

@@ -16,13 +16,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// calm are flags for processes that must not be refused anything, though the machine is busy: none
-// of them dies here, nor does a node, so that what is waited for may take long.
+// calm are flags for processes that must not be refused anything on a busy machine. No process or node
+// dies in these tests, so waits may be long.
 var calm = []string{"-lease", "10s", "-timeout", "10s"}
 
 // All slots move to another master, many at the same time, under 100 writers. Over go-redis, and with
-// -short, it is those of one master. A holder whose commit must wait for longer than its lease is
-// refused: one request in ten thousand may be.
+// -short, only those of one master move. A holder is refused if its commit must wait for longer than its
+// lease: one request in ten thousand may be.
 func TestClusterReshardOfAllSlots(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		givers, what := 1, "a third of the slots moves"
@@ -43,13 +43,13 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 	})
 }
 
-// Slots move under 100 writers, beside two programs that never rest: those of one master, or all where the
-// test is run by its name and without -short, which takes minutes. -count 2 does that twice.
-// However slow that is, no request takes longer than LockWait and a Timeout and a quarter, which time
-// bounds. A second more is for HTTP, and what the machine was late to wake anybody comes on top.
+// Slots move under 100 writers, beside two programs that never rest: those of one master, or all slots if
+// the test is run by its name and without -short, which takes minutes. -count 2 does it twice. However
+// slow that is, no request takes longer than LockWait plus one and a quarter Timeout. The test allows one
+// more second for HTTP, and adds the delays of the machine.
 //
-// How many requests are refused is the machine's affair: a slot is on its way for as long as the nodes need
-// for 256 of them, and who commits meanwhile has a Timeout. Who comes meanwhile waits.
+// How many requests are refused depends on the machine. A slot is moving for as long as the nodes need
+// for 256 of them, and a commit meanwhile has a Timeout. A request that comes meanwhile waits.
 func TestClusterReshardBesideBusyLoops(t *testing.T) {
 	givers, what := 1, "a third of the slots moves"
 	if flag.Lookup("test.run").Value.String() != "" && !testing.Short() {
@@ -97,8 +97,8 @@ func (s *scene) moveAll(givers int) {
 	}
 }
 
-// A node is added, gets some slots, and visitors with them; then it is removed again. The processes
-// get to know it, and forget it.
+// A node is added and gets some slots, and the visitors on them; then it is removed again. The processes
+// learn about it, and forget it.
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed except for the wait",
@@ -109,7 +109,7 @@ func TestClusterGrowsAndShrinks(t *testing.T) {
 			g := s.guestIn(s.cluster.SlotsOf(t, added))
 			pause(ctx, warmUp())
 			s.cluster.Remove(t, added, old)
-			pause(ctx, 3*time.Second) // as operators should: rueidis asks at most once a second who has the slots
+			pause(ctx, 3*time.Second) // as operators should: rueidis asks for the slots at most once a second
 			added.Stop(t)
 			g.must("the guest of the node that is gone", g.post(s.demos[1], "/incr"), 200, "2")
 		})
@@ -118,7 +118,7 @@ func TestClusterGrowsAndShrinks(t *testing.T) {
 	})
 }
 
-// guestIn returns a guest whose session is in one of some slots, and has the number 1.
+// guestIn returns a guest whose session is in one of the given slots, and has the number 1.
 func (s *scene) guestIn(slots []int) *guest {
 	s.Helper()
 	for range 2000 {
@@ -132,9 +132,9 @@ func (s *scene) guestIn(slots []int) *guest {
 	return nil
 }
 
-// A master and its replica are away, in a cluster that goes on without them
-// (cluster-require-full-coverage no). Sessions elsewhere do not notice. Those that were there are
-// refused, are never empty, and are there again when the nodes are.
+// A master and its replica are down, in a cluster that goes on without them
+// (cluster-require-full-coverage no). Sessions elsewhere are not affected. Requests to sessions on these
+// nodes are refused and never see an empty session. The sessions are there again when the nodes are.
 func TestClusterThirdDown(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a master and its replica killed", "P8: its sessions are 503, never empty; other sessions are not affected",
@@ -157,7 +157,7 @@ func TestClusterThirdDown(t *testing.T) {
 	})
 }
 
-// A third is that of a cluster's sessions.
+// A third has the sessions of a cluster, in two groups.
 type third struct {
 	*scene
 	master      *redistest.Server
@@ -165,12 +165,12 @@ type third struct {
 	counts      map[*guest]int
 	unsure      map[*guest]bool // the count may be higher
 
-	mu                sync.Mutex // guards what follows, and counts
+	mu                sync.Mutex // guards all below, and counts
 	answered, refused int
-	slowest           time.Duration // of those elsewhere
+	slowest           time.Duration // of the requests elsewhere
 }
 
-// populate makes guests, which write to each process once.
+// populate makes guests, each of which writes to each process once.
 func (s *scene) populate(guests int) *third {
 	s.Helper()
 	d := &third{scene: s, counts: make(map[*guest]int), unsure: make(map[*guest]bool)}
@@ -223,7 +223,7 @@ func (d *third) use(ctx context.Context, lasts time.Duration) {
 	all.Wait()
 }
 
-// write adds one to the number of a session that is not away.
+// write adds one to the number of a session on a node that is up.
 func (d *third) write(g *guest, turn int) {
 	d.mu.Lock()
 	want := d.counts[g] + 1
@@ -238,7 +238,7 @@ func (d *third) write(g *guest, turn int) {
 	case !d.unsure[g]:
 		g.must("a write elsewhere", got, 200, fmt.Sprint(want))
 	}
-	if got.status == 200 { // or else one mistake would cause many
+	if got.status == 200 { // otherwise one mistake would cause many
 		delete(d.unsure, g)
 		d.counts[g], _ = strconv.Atoi(got.text)
 	}

@@ -12,25 +12,25 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// nodeTimeout is how long a node of a cluster is silent until the others may take it for dead.
+// nodeTimeout is how long a node of a cluster may be silent before the others consider it dead.
 const nodeTimeout = 2 * time.Second
 
-// mortal are the flags of nodes for that. Without them a node is not taken for dead in a test,
-// however busy the machine is.
+// mortal are the flags of nodes for that. Without them no node is considered dead in a test, however busy
+// the machine is.
 var mortal = []string{"--cluster-node-timeout", fmt.Sprint(nodeTimeout.Milliseconds())}
 
-// takeover is how soon after the loss of a master all must be well again. The cluster itself needs
-// the time-out, and up to a second more for its election.
+// takeover is how soon after the loss of a master the system must have recovered. The cluster itself
+// needs the node timeout, and up to a second more for its election.
 const takeover = nodeTimeout + 3*time.Second
 
-// goredisPool is how many connections go-redis may keep to a node that has become a master, or
-// that has met with more requests at once: 10 for pipelines, and 10 for each core.
+// goredisPool is how many connections go-redis may keep to a node that has become a master, or that has
+// received more requests at once: 10 for pipelines, and 10 for each core.
 var goredisPool = 10 + 10*runtime.GOMAXPROCS(0)
 
 // clusterApp takes the place of the demo in scenes with a cluster.
 var clusterApp = demotest.Variant{Module: "github.com/a2139e8d/latchkey/internal/faults", Package: "./clusterapp"}
 
-// eachClient runs a test over each client of clusters.
+// eachClient runs a test with each client for clusters.
 func eachClient(t *testing.T, f func(t *testing.T, client string)) {
 	t.Parallel()
 	for _, client := range []string{"rueidis", "goredis"} {
@@ -41,8 +41,8 @@ func eachClient(t *testing.T, f func(t *testing.T, client string)) {
 	}
 }
 
-// stageCluster starts a scene whose Redis is a cluster of three masters with a replica each.
-// Eight visitors have sessions on all of them, as a rule.
+// stageCluster starts a scene whose Redis is a cluster of three masters with a replica each. By default,
+// eight visitors have sessions on all of them.
 func stageCluster(t *testing.T, client, fault, promise string, with setting) *scene {
 	t.Helper()
 	if with.visitors == 0 {
@@ -61,7 +61,7 @@ func stageCluster(t *testing.T, client, fault, promise string, with setting) *sc
 	return s
 }
 
-// startApp starts one more process, to which no visitor goes.
+// startApp starts one more process. Visitors do not use it.
 func (s *scene) startApp(client string, flags ...string) *demotest.Demo {
 	s.Helper()
 	var addrs []string
@@ -72,7 +72,7 @@ func (s *scene) startApp(client string, flags ...string) *demotest.Demo {
 		"-lease", lease.String(), "-lock-wait", lockWait.String()}, s.flags...), flags...)...)
 }
 
-// A loss is that of a master with a guest's session on it.
+// A loss is the loss of a master with a guest's session on it.
 type loss struct {
 	*scene
 	guest           *guest
@@ -82,7 +82,7 @@ type loss struct {
 	began           time.Time
 }
 
-// lose chooses the master that is to be lost: that of a guest's session. Its replica has all of
+// lose chooses the master that will be lost: the one with a guest's session. Its replica has all data of
 // that session.
 func (s *scene) lose() *loss {
 	s.Helper()
@@ -101,7 +101,7 @@ func (s *scene) lose() *loss {
 	return l
 }
 
-// heard waits until a replica has all that its master has had.
+// heard waits until a replica has all the data that its master has had.
 func heard(t *testing.T, master, replica *redistest.Server) {
 	t.Helper()
 	const offset = "master_repl_offset:" // also that of a replica
@@ -109,9 +109,9 @@ func heard(t *testing.T, master, replica *redistest.Server) {
 	eventually(t, 10*time.Second, "the replica has all", func() bool { return info(t, replica, offset) >= had })
 }
 
-// note notes what the replica has, when it hears nothing any more and is not the master yet, and
-// when the old master does not answer any more. What the visitors see is judged by that: what the
-// replica had not heard is lost, and nothing else.
+// note records what the replica has, when it no longer receives anything and is not the master yet, and
+// the time at which the old master stops answering. The visitors' histories are judged by that: only data
+// that the replica had not received is lost.
 func (l *loss) note() {
 	l.Helper()
 	pause(l.Context(), delivery)
@@ -126,8 +126,8 @@ func (l *loss) note() {
 	}
 }
 
-// awaitGuest waits until the guest is served again, with the session as it was, and returns when
-// that was after the loss. What is not answered by a 200 must be a 503.
+// awaitGuest waits until the guest is served again, with the session as it was, and returns how long
+// after the loss that was. Until then every response must be a 503.
 func (l *loss) awaitGuest() time.Duration {
 	l.Helper()
 	unknown := 0 // writes that may have been done
@@ -148,8 +148,7 @@ func (l *loss) awaitGuest() time.Duration {
 	}
 }
 
-// well asserts how soon all was well again, and says so in the table: when the guest was served,
-// and all visitors.
+// well asserts how soon the guest and all visitors were served again, and records it in the table.
 func (l *loss) well(guest, limit time.Duration) {
 	l.Helper()
 	l.recovered = max(l.recovered, guest)
@@ -168,7 +167,7 @@ func (s *scene) refusals(kind string) (n int) {
 	return n
 }
 
-// redirected asserts that clients were sent to another node, and says how often in the table.
+// redirected asserts that clients were sent to another node, and records in the table how often.
 func (s *scene) redirected() {
 	s.Helper()
 	moved := s.refusals("MOVED")

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Three sentinels watch a master and its replica, and the processes ask them. The master is killed;
-// later it comes back, empty, and is a master until the sentinels demote it. No session goes there.
+// Three sentinels watch a master and its replica, and the processes ask them. The master is killed. Later
+// it comes back, empty, and is a master until the sentinels demote it. No request uses it.
 func TestSentinelThroughClients(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		master := redistest.Real(t, "--repl-diskless-sync", "no", "--repl-ping-replica-period", "1")

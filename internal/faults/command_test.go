@@ -25,17 +25,17 @@ func isLocking(c redistest.Command) bool { return c.Name == "SET" && hasKey(c, "
 // isLooking reports whether a command is the last of a take without a script.
 func isLooking(c redistest.Command) bool { return c.Name == "MGET" && hasKey(c, ".lock") }
 
-// isReading reports whether a command is one of those that read a session without its lock.
+// isReading reports whether a command reads a session without its lock.
 func isReading(c redistest.Command) bool {
 	return (c.Name == "PEXPIRE" || c.Name == "GET") && hasKey(c, "}")
 }
 
-// isStaging reports whether a command stages a large record, to be renamed.
+// isStaging reports whether a command stages a large record.
 func isStaging(c redistest.Command) bool {
 	return c.Name == "SET" && len(c.Args) > 0 && isStaged(c.Args[0])
 }
 
-// isStaged reports whether a key is that of a large record that is to be renamed.
+// isStaged reports whether a key is that of a staged record.
 func isStaged(key string) bool { return strings.Contains(key, "}.new.") }
 
 // isRenaming reports whether a command is the commit of a large record.
@@ -44,8 +44,8 @@ func isRenaming(c redistest.Command) bool { return isScript(c, "4") }
 // isCommit reports whether a command stores a record.
 func isCommit(c redistest.Command) bool { return strings.HasPrefix(recordIn(c), `{"v":2,"s":`) }
 
-// recordIn returns the record that a command stores, or the beginning of one that it renames; "" if
-// it is no commit.
+// recordIn returns the record that a command stores, or the beginning of the record that it renames; ""
+// if it is not a commit.
 func recordIn(c redistest.Command) string {
 	for _, keys := range []string{"3", "4"} {
 		if at := int(keys[0]-'0') + 6; isScript(c, keys) && len(c.Args) > at {
@@ -55,7 +55,7 @@ func recordIn(c redistest.Command) string {
 	return ""
 }
 
-// hasKey reports whether the first key of a command that is no script has a suffix.
+// hasKey reports whether the first key of a plain command has a suffix.
 func hasKey(c redistest.Command, suffix string) bool {
 	return len(c.Args) > 0 && strings.HasSuffix(c.Args[0], suffix)
 }
@@ -66,8 +66,8 @@ func isExtend(c redistest.Command) bool {
 	return isScript(c, "3") && len(c.Args) == 9 && len(c.Args[8]) == 16
 }
 
-// byGuest narrows a kind to commands for a guest's write: no visitor goes to /set, which
-// is in the token of the lock.
+// byGuest restricts a kind of commands to those for a guest's write. No visitor uses /set, which is part
+// of the token of the lock.
 func byGuest(of func(redistest.Command) bool) func(redistest.Command) bool {
 	return func(c redistest.Command) bool {
 		return of(c) && slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasSuffix(arg, " POST /set") })

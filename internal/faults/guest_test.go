@@ -15,22 +15,22 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A guest has a session of its own, and makes one request at a time, for tests that must
-// know which one it is. Its slow writes go to /set, where no visitor goes.
+// A guest has a session that no visitor uses, and makes one request at a time, for tests that must know
+// which request it is. Its slow writes go to /set, which no visitor uses.
 type guest struct {
 	*testing.T
 	http   *http.Client
 	cookie string
 }
 
-// A reply is the answer to a guest, or a user. Status 0 means that there was none.
+// A reply is the response to a guest, or to a user. Status 0 means that there was none.
 type reply struct {
 	status       int
 	text, cookie string
 	took         time.Duration
 }
 
-// guest returns one that has a session already.
+// guest returns a guest that has a session already.
 func (s *scene) guest(d *demotest.Demo) *guest {
 	s.Helper()
 	g := s.guestWith("")
@@ -55,7 +55,7 @@ func (g *guest) login(d *demotest.Demo) {
 	g.adopt(d, "/login")
 }
 
-// adopt takes the cookie that comes with an answer.
+// adopt keeps the cookie of a response.
 func (g *guest) adopt(d *demotest.Demo, path string) {
 	g.Helper()
 	got := g.post(d, path)
@@ -70,12 +70,12 @@ func (g *guest) post(d *demotest.Demo, path string) reply {
 	return g.ask(d, http.MethodPost, path, nil)
 }
 
-// set stores a name, which takes as long as the demo's -work.
+// set stores a name. That takes as long as the demo's -work.
 func (g *guest) set(d *demotest.Demo, name string) reply {
 	return g.ask(d, http.MethodPost, "/set", url.Values{"name": {name}})
 }
 
-// setting begins to do so.
+// setting begins a set, and returns the channel of its response.
 func (g *guest) setting(d *demotest.Demo, name string) <-chan reply {
 	replies := make(chan reply, 1)
 	go func() { replies <- g.set(d, name) }()
@@ -86,7 +86,7 @@ func (g *guest) ask(d *demotest.Demo, method, path string, form url.Values) repl
 	return ask(context.Background(), g.http, method, d.URL+path, g.cookie, form)
 }
 
-// ask makes a request, with a cookie if it is not empty, and reads the answer to its end.
+// ask makes a request, with a cookie if that is not empty, and reads the whole response.
 func ask(ctx context.Context, c *http.Client, method, at, cookie string, form url.Values) (got reply) {
 	req, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -114,7 +114,7 @@ func ask(ctx context.Context, c *http.Client, method, at, cookie string, form ur
 	return got
 }
 
-// must asserts the status and the text of a reply. An empty text stands for any.
+// must asserts the status and the text of a response. An empty text matches any.
 func (g *guest) must(what string, got reply, status int, text string) {
 	g.Helper()
 	if got.status != status || text != "" && got.text != text {
@@ -144,8 +144,8 @@ func (g *guest) mustHave(d *demotest.Demo, want ...string) {
 	}
 }
 
-// mustBeForgotten asserts that the guest's session is gone, and that a write begins a new
-// one with another id.
+// mustBeForgotten asserts that the guest's session is gone, and that a write begins a new session with
+// another ID.
 func (g *guest) mustBeForgotten(d *demotest.Demo) {
 	g.Helper()
 	g.must("a read after the loss", g.get(d, "/count"), http.StatusOK, "0")
@@ -166,19 +166,19 @@ type holding struct {
 	replies      <-chan reply
 }
 
-// hold begins one with a new guest, which stores a name.
+// hold begins a holding with a new guest, which stores a name.
 func (s *scene) hold(d *demotest.Demo, name string) *holding {
 	s.Helper()
 	return s.holdAs(s.guest(d), d, name)
 }
 
-// holdAs does so with a given guest, and returns when that has the lock.
+// holdAs begins a holding with the given guest, and returns when it has the lock.
 func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	s.Helper()
 	record := rig.RecordKey(s.T, g.cookie)
 	h := &holding{guest: g, record: record, lock: record + ".lock", replies: g.setting(d, name)}
 	eventually(s.T, s.longest, "the request holds its session", func() bool {
-		if len(h.replies) > 0 { // it was over before this looked: the machine is busy
+		if len(h.replies) > 0 { // it has ended already: the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
 			h.replies = h.setting(d, name)
 		}

@@ -1,14 +1,14 @@
-// Package faults attacks the promises of middleware/PROMISES.md with real processes: the demo,
-// Redis, and a wire between them that can be made to fail.
+// Package faults attacks the promises of middleware/PROMISES.md with real processes: the demo, Redis, and
+// a wire between them that can be made to fail.
 //
-// Each fault is a named test. Visitors send requests to several processes of the demo,
-// the fault happens, and what the visitors saw is recorded and checked; see package
-// history. The same is promised after each fault: no answered write is lost, except what
-// Redis itself lost; no stale write, no revived session, no data of another session;
-// waits are bounded; no lock outlives its lease; no connection is left behind.
+// Each fault is a named test. Visitors send requests to several processes of the demo, the fault happens,
+// and the responses to the visitors are recorded and checked; see package history. The same is promised
+// after each fault: no confirmed write is lost, except writes that Redis itself lost; there is no stale
+// write, no revived session, and no data of another session; waits are bounded; no lock outlives its
+// lease; no connection is left behind.
 //
-// That the suite finds broken promises is shown by the command internal/defects: it runs tests of the
-// suite on Latchkeys that are broken on purpose.
+// The command internal/defects shows that the suite finds broken promises: it runs tests of the suite on
+// versions of Latchkey that are broken on purpose.
 package faults
 
 import (
@@ -24,11 +24,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// seed is what all random choices are drawn from. The same seed makes visitors send the
-// same requests, but cannot make the processes interleave in the same way.
+// seed is the seed of all random choices. The same seed makes visitors send the same requests, but cannot
+// make the processes interleave in the same way.
 var seed uint64
 
-// quick are the tests that run if nothing else is asked for: some of each kind that need no cluster.
+// quick are the tests that run by default: some of each kind that need no cluster.
 var quick = []string{
 	"TestAppKilledAtLoad", "TestAppKilledWithCommitAnswered", "TestAppStoppedWithLateCommit", "TestAppsTerminatedInTurn",
 	"TestAppKilledInEndAll", "TestClientsDripBodies", "TestForgedCookies", "TestClockJumpsBackwards", "TestMaxClients",

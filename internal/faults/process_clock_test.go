@@ -12,9 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It
-// shifts the date of time.Now in the whole process. Timers and durations are not affected,
-// as with a real clock.
+// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It shifts the time
+// of time.Now in the whole process. As with a real clock, timers and durations are not affected.
 var clockwork = demotest.Variant{Edits: []overlay.Edit{
 	overlay.Append("$GOROOT/src/time/shift.go", `package time
 
@@ -31,7 +30,7 @@ var Shift atomic.Int64
 })`),
 }}
 
-// setClock sets the clock of a process, and checks it in the next answer.
+// setClock sets the clock of a process, and checks it in the next response.
 func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 	s.Helper()
 	g := s.guestWith("")
@@ -47,9 +46,8 @@ func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 	}
 }
 
-// Clocks jump by half a day, forward and back, and differ by almost a day, which is how
-// long a session may live. No session ends and no lock is free too early: leases are
-// measured by Redis.
+// Clocks jump by half a day, forward and back, and differ by almost a day, which is the lifetime of a
+// session. No session ends and no lock is free too early: Redis measures the leases.
 func TestClocksJump(t *testing.T) {
 	clockwork.Build(t)
 	s := stage(t, "the clocks of processes jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
@@ -62,7 +60,7 @@ func TestClocksJump(t *testing.T) {
 			s.setClock(one, ahead.one)
 			s.setClock(two, ahead.two)
 			h.mustSet([]*demotest.Demo{two, s.demos[0]}[i%2], "late")
-			// If the holder believed that its lease was over, its work would end at once.
+			// If the holder believed that its lease had expired, its work would end at once.
 			if got := <-h.replies; got.status != http.StatusOK || got.took < work {
 				t.Errorf("the holder while clocks jumped was answered with %d after %v of %v", got.status, got.took, work)
 			}
@@ -72,8 +70,9 @@ func TestClocksJump(t *testing.T) {
 	})
 }
 
-// The clocks of processes are three hours apart, both ways, and a user logs in at each, and has a session that
-// ends in two hours. All of them are on the list, and an EndAll ends all, whichever process does it.
+// The clocks of processes are three hours apart, both ways. A user logs in at each process, and has a
+// session that ends in two hours. All of the sessions are on the list, and an EndAll ends them all,
+// whichever process does it.
 func TestClocksApartAndAUsersSessions(t *testing.T) {
 	clockwork.Build(t)
 	s := stage(t, "the clocks of processes are 3 h apart, and a user logs in at each", "P14: all are listed, and ended", setting{slack: 4 * slack})
@@ -96,8 +95,8 @@ func TestClocksApartAndAUsersSessions(t *testing.T) {
 	})
 }
 
-// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile
-// they count as ended there, by P12; but they are not damaged, and come back.
+// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile they count as
+// ended there, by P12. But they are not damaged, and come back.
 func TestClockPastLifetime(t *testing.T) {
 	clockwork.Build(t)
 	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: expired by that clock, and not harmed", setting{logins: true})

@@ -20,14 +20,13 @@ import (
 
 const killedPromise = "P7: the next request is served within the lease; the write is complete or absent"
 
-// The process's take is on its way to Redis. In every other round it arrives there after
-// the process has died.
+// The process's take is under way to Redis. In every other round it arrives there after the process has
+// died.
 func TestAppKilledAtLock(t *testing.T) {
 	killedAt(t, "process killed, its take not yet in Redis", death{at: byGuest(isTake), by: redistest.HangCommand})
 }
 
-// Redis has taken the lock and read the record for the process, but the reply has not
-// come.
+// Redis has executed the take, but the reply has not arrived.
 func TestAppKilledAtLoad(t *testing.T) {
 	killedAt(t, "process killed, its take in Redis, without the reply", death{at: byGuest(isTake), by: redistest.Hang, locked: true})
 }
@@ -37,30 +36,30 @@ func TestAppKilledInHandler(t *testing.T) {
 	killedAt(t, "process killed in the handler", death{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
 }
 
-// Redis has executed the commit, but the reply has not come.
+// Redis has executed the commit, but the reply has not arrived.
 func TestAppKilledWithCommitSent(t *testing.T) {
 	killedAt(t, "process killed, its commit in Redis, without the reply", death{at: byGuest(isCommit), by: redistest.Hang, written: true})
 }
 
-// The process knows that its commit was executed and has answered, but the answer is lost.
+// The process knows that its commit was executed and has sent the response, but the response is lost.
 func TestAppKilledWithCommitAnswered(t *testing.T) {
 	killedAt(t, "process killed, its commit done, without the answer", death{at: byGuest(isCommit), answered: true})
 }
 
 // A death describes how a process dies.
 type death struct {
-	at    func(redistest.Command) bool // the command at which it happens
-	nth   int                          // which of them, if not the first
+	at    func(redistest.Command) bool // the command at which it dies
+	nth   int                          // the number of that command, if not the first
 	by    redistest.Fault              // what the network does with it
 	flags []string                     // of the process
 
 	locked   bool // it dies while it has the lock
 	written  bool // it dies when the write is in Redis
-	answered bool // it dies when the answer is on its way, not before
+	answered bool // it dies when the response is under way, not before
 }
 
-// killedAt makes several processes die in the given way, one after another, each with
-// visitors' requests in all stages, and three of a guest.
+// killedAt makes several processes die in the given way, one after another. Each has visitors' requests
+// in all stages, and three of a guest.
 func killedAt(t *testing.T, fault string, how death) {
 	s := stage(t, fault, killedPromise, setting{logins: true})
 	rounds := unlessShort(4, 2)
@@ -81,9 +80,9 @@ func killedAt(t *testing.T, fault string, how death) {
 	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next request waited at most %v", rounds, shut, longest.Round(time.Millisecond))
 }
 
-// kill starts a process and makes it die. If late is set, what the network has held back
-// arrives after that. kill returns whether the guest's session is left locked, and how
-// long the next request waits for it.
+// kill starts a process and makes it die. If late is set, commands that the network has held back arrive
+// after that. kill returns whether the guest's session is left locked, and how long the next request
+// waits for it.
 func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
@@ -116,7 +115,7 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 		want = namesIn(s.T, recordIn(cmd))
 		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(g.names(s.demos[0]), want) })
 	}
-	if !how.answered { // otherwise reading the answer kills it
+	if !how.answered { // otherwise reading the response kills it
 		doomed.Kill()
 	}
 	requests.Wait()
@@ -161,8 +160,8 @@ func namesIn(t *testing.T, record string) (names []string) {
 	return names
 }
 
-// catch makes the network apply a death's fault to the guest's command, which is sent on
-// the channel then.
+// catch makes the network apply a death's fault to the guest's command, and then sends the command on the
+// channel.
 func catch(proxy *redistest.Proxy, how death) <-chan redistest.Command {
 	caught, n := make(chan redistest.Command, 1), 0
 	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // calls do not overlap
@@ -188,13 +187,13 @@ func (s *scene) mustHaveLeases(of *demotest.Demo) {
 	}
 }
 
-// An end is that of a process that dies when its answer is on its way to a client.
+// An end is the end of a process that dies when its response is under way to a client.
 type end struct {
 	of       *demotest.Demo
-	answered chan string // the names whose answers were on their way
+	answered chan string // the names whose responses were under way
 }
 
-// client returns a client that kills the process when it receives an answer, and never sees that.
+// client returns a client that kills the process when it receives a response, and drops the response.
 func (e *end) client(t *testing.T, name string) *http.Client {
 	c := client(t)
 	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {

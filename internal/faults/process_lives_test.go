@@ -25,8 +25,8 @@ var panicking = demotest.Variant{Edits: []overlay.Edit{
 }`),
 }}
 
-// Each panic frees the session, and saves nothing of what was set before: otherwise a
-// history would have a number that no order explains.
+// Each panic releases the session, and saves none of the changes made before it: otherwise a history
+// would have a number that no order explains.
 func TestAppPanics(t *testing.T) {
 	panicking.Build(t)
 	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
@@ -37,8 +37,8 @@ func TestAppPanics(t *testing.T) {
 	s.seen = fmt.Sprintf("%d panics", panics())
 }
 
-// A process can open no more files, neither for clients nor for Redis, to which it loses
-// its connections. It recovers when it can again.
+// A process cannot open files any more, neither for clients nor for Redis, to which it loses its
+// connections. It recovers when it can open files again.
 func TestAppOutOfFiles(t *testing.T) {
 	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, recovers by itself", setting{logins: true})
 	short := s.demos[1]
@@ -63,7 +63,7 @@ func TestAppOutOfFiles(t *testing.T) {
 	s.seen = fmt.Sprintf("%d requests refused", refused)
 }
 
-// refusal matches the log line of a session that was not available for lack of a file descriptor.
+// refusal matches the log line of a session that was unavailable for lack of a file descriptor.
 var refusal = regexp.MustCompile(`session failed.* status=503 .*too many open files`)
 
 // outOfFiles returns how often a process could not accept a client, and how many requests it has
@@ -73,8 +73,8 @@ func outOfFiles(d *demotest.Demo) (unaccepted, refused int) {
 	return strings.Count(log, "Accept error"), len(refusal.FindAllString(log, -1))
 }
 
-// limitFiles sets how many files a process may have open, and returns the limit before.
-// Those that are open stay open.
+// limitFiles limits how many files a process may have open, and returns the limit before. Files that are
+// open stay open.
 func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	t.Helper()
 	var old syscall.Rlimit
@@ -89,8 +89,8 @@ func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	return old.Cur
 }
 
-// Both processes get SIGTERM, one after the other, each while it holds sessions and waits
-// for one. They answer all requests that have begun, and leave no lock behind.
+// Both processes get SIGTERM, one after the other, while each holds sessions and waits for one. They
+// finish all requests that have begun, and leave no lock behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
 	s := stage(t, "processes terminated in turn", "requests that had begun are answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
@@ -110,7 +110,7 @@ func (s *scene) terminate(d, other *demotest.Demo) (answered int) {
 	for i := range guests {
 		guests[i] = s.guest(d)
 	}
-	// One waits for a session that the other process holds; the others hold theirs.
+	// One request waits for a session that the other process holds. The others hold theirs.
 	elsewhere := s.hold(other, "held")
 	waits := elsewhere.setting(d, "waited")
 	eventually(s.T, s.longest, "one waits", func() bool { return s.redis.Exists(s.T, elsewhere.lock+".queue") })

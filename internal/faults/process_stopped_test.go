@@ -17,7 +17,7 @@ const stoppedPromise = "P3: the process cannot write any more"
 // stops is how often a process is stopped at a known point of a guest's request.
 func stops() int { return unlessShort(3, 1) }
 
-// A process is stopped in a handler, and continues when others have had its session.
+// A process is stopped in a handler, and continues when other requests have had its session.
 func TestAppStoppedInHandler(t *testing.T) {
 	s := stage(t, "process stopped past its lease, in the handler", stoppedPromise, setting{logins: true})
 	s.run(func(context.Context) {
@@ -25,7 +25,7 @@ func TestAppStoppedInHandler(t *testing.T) {
 		for range stops() {
 			h := s.hold(frozen, "stale")
 			frozen.Signal(t, syscall.SIGSTOP)
-			h.mustSet(s.demos[0], "rightful") // once the lease is over
+			h.mustSet(s.demos[0], "rightful") // when the lease has expired
 			frozen.Signal(t, syscall.SIGCONT)
 			h.must("the stale write", <-h.replies, http.StatusServiceUnavailable, "")
 			h.mustHave(s.demos[1], "rightful")
@@ -33,12 +33,12 @@ func TestAppStoppedInHandler(t *testing.T) {
 	})
 }
 
-// The commit of a stopped process arrives in Redis when others have had the session: one that brings
-// the record, or one that renames what was staged.
+// The commit of a stopped process arrives in Redis when other requests have had the session. It is a
+// commit that carries the record, or one that renames a staged record.
 func TestAppStoppedWithLateCommit(t *testing.T) {
 	for what, commit := range map[string]struct {
 		is     func(redistest.Command) bool
-		before []string // what is in the session
+		before []string // names in the session
 	}{
 		"its commit comes late":      {is: byGuest(isCommit)},
 		"its large record is staged": {is: byGuest(isRenaming), before: []string{large}},
@@ -63,8 +63,8 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 	}
 }
 
-// catchAt returns a guest whose command hangs, and where its answer will come. Several may have to be
-// tried: the command does not come if the process goes another way, since others wait there.
+// catchAt returns a guest whose command hangs, and the channel of its response. It may have to try
+// several guests: if others wait there, the process takes another way, without the command.
 func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which func(redistest.Command) bool, before []string) (*guest, <-chan reply) {
 	s.Helper()
 	late := time.After(s.longest)
@@ -86,8 +86,8 @@ func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which fun
 	}
 }
 
-// One process after another is stopped, for longer and for shorter than its lease, at
-// random moments: between a take and its commit, too.
+// One process after another is stopped at random moments, also between a take and its commit. Some stops
+// are longer than the lease.
 func TestAppStoppedAgainAndAgain(t *testing.T) {
 	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,

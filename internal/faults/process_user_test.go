@@ -12,14 +12,15 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// isEndAll reports whether a command ends all sessions of a user: its keys are the mark and the list.
-// The first one of a process only asks for the time: it does not know when it is sent.
+// isEndAll reports whether a command ends all sessions of a user: its keys are the mark and the list. The
+// first such command of a process only asks for the time, since the process does not know Redis's clock
+// yet.
 func isEndAll(c redistest.Command) bool {
 	return isScript(c, "2") && len(c.Args) > 5 && strings.HasSuffix(c.Args[3], ".list") && c.Args[5] != "0"
 }
 
-// member returns a guest whose session is a user's, by a login on the demo's second page, and has the
-// number 1.
+// member returns a guest whose session belongs to a user, by a login on the demo's second page, and has
+// the number 1.
 func (s *scene) member(d *demotest.Demo, user string) *guest {
 	s.Helper()
 	g := s.guest(d)
@@ -32,7 +33,7 @@ func (s *scene) member(d *demotest.Demo, user string) *guest {
 	return g
 }
 
-// mustEndAll asserts how many sessions its user has, ends them all, and sees that the own one is over.
+// mustEndAll asserts how many sessions its user has, ends them all, and checks that its own has ended.
 func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 	g.Helper()
 	if n := strings.Count(g.get(one, "/devices").text, `<li class="card device"`); n != sessions {
@@ -42,11 +43,11 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 	g.must("a read after it", g.get(two, "/count"), 200, "0")
 }
 
-// A process is killed while it ends all sessions of a user: they are all alive, or all over.
+// A process is killed while it ends all sessions of a user: all of them are alive, or none is.
 func TestAppKilledInEndAll(t *testing.T) {
 	s := stage(t, "process killed in EndAll, its command in Redis, lost, or late", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
-		// Redis learns the scripts for users, so that the first command with one runs it.
+		// Redis learns the scripts for users now, so that the first command with a script runs it.
 		s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
 		for i, by := range []redistest.Fault{redistest.Hang, redistest.HangCommand} {
 			user := fmt.Sprint("user", i)
@@ -69,8 +70,8 @@ func TestAppKilledInEndAll(t *testing.T) {
 	})
 }
 
-// killIn makes a process die at a command of what it is asked to do. The network holds that back, or
-// its reply; what it has held back arrives in the end, after while.
+// killIn makes a process die at a command of do. The network holds back the command or its reply. A
+// command that was held back arrives in the end, after while.
 func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do func(*demotest.Demo), executed func() bool, while func()) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)

@@ -12,22 +12,21 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// laterVersion is what a later version may be like: it has other scripts, with other
-// hashes; tokens that say more about the holder; and a value in the session that this
-// version does not know.
+// laterVersion is like a possible later version: it has other scripts, with other hashes; tokens that say
+// more about the holder; and a value in the session that this version does not know.
 var laterVersion = demotest.Variant{Edits: append(otherScripts(),
 	overlay.In("internal/lease", "NewToken").Replace("string(b)", `string(b) + " later"`),
 	overlay.In("cmd/demo", "incr").After(`s.Set("n", v)`, `s.Set("later", v)`),
 )}
 
-// otherQueues is a version whose processes wait in other queues, so that no version
-// notifies processes of the other that a session is free.
+// otherQueues is a version whose processes wait in other queues, so that a process of one version never
+// notifies a process of the other that a session is free.
 var otherQueues = demotest.Variant{Edits: append(otherScripts(),
 	overlay.In("internal/records", "Engine.keys").InStrings(".queue", ".line"),
 	overlay.In("internal/lease", "queueKey").InStrings(".queue", ".line"),
 )}
 
-// foreignVersion is one whose records this one cannot read.
+// foreignVersion is a version with records that this version cannot read.
 var foreignVersion = demotest.Variant{Edits: []overlay.Edit{
 	overlay.In("internal/records", "head").InStrings(`"v":2`, `"v":3`),
 	overlay.Rule("a record is of version 2").All().Swap(`"v":2`, `"v":3`),
@@ -44,7 +43,7 @@ func otherScripts() (edits []overlay.Edit) {
 	return edits
 }
 
-// addVariant starts one more process of another version.
+// addVariant starts one more process, of another version.
 func (s *scene) addVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	d := s.startVariant(v, flags...)
@@ -52,17 +51,16 @@ func (s *scene) addVariant(v *demotest.Variant, flags ...string) *demotest.Demo 
 	return d
 }
 
-// startVariant does so, but lets no visitor go there.
+// startVariant is addVariant, but no visitor sends requests to the process.
 func (s *scene) startVariant(v *demotest.Variant, flags ...string) *demotest.Demo {
 	s.Helper()
 	return v.Start(s.T, append([]string{"-redis", s.redis.URL, "-lease", lease.String(), "-lock-wait", lockWait.String()}, flags...)...)
 }
 
-// Two versions serve the same sessions during a rolling restart, and while it is rolled
-// back.
+// Two versions serve the same sessions during a rolling restart, and while it is rolled back.
 func TestVersionsMixed(t *testing.T) {
 	mixed(t, "rolling restart with a later version, and back", &laterVersion, ".queue", func(s *scene, n int) {
-		// The last write was this version's, the one before was the later one's.
+		// This version made the last write, and the later version the one before.
 		if record := s.recordWith("param_mixed"); !strings.Contains(record, fmt.Sprintf(`"later":%d,"n":%d`, n-1, n)) {
 			t.Errorf("after %d writes, what the later version has stored is not in %s", n, record)
 		}
@@ -78,9 +76,9 @@ func TestVersionsWithOtherQueues(t *testing.T) {
 	})
 }
 
-// mixed replaces one process by another version, then the other, and rolls back. queue is
-// what the keys of that version's queues end with. A guest's requests go to both versions
-// in turn; check sees what is left.
+// mixed replaces one process by another version, then the other, and rolls back. queue is the suffix of
+// the keys of that version's queues. A guest's requests go to both versions in turn; check examines the
+// result.
 func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, check func(s *scene, n int)) {
 	version.Build(t) // not under load
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
@@ -108,8 +106,8 @@ func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, 
 	check(s, n)
 }
 
-// mustQueue makes a guest's request hold its session in one process, and another wait for
-// it in another process, in a queue whose key ends like that.
+// mustQueue makes a guest's request hold its session in one process, and another request wait for it in
+// another process, in a queue whose key has the given suffix.
 func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	s.Helper()
 	h := s.holdAs(g, holds, "mixed")
@@ -119,8 +117,7 @@ func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	g.must("the request that waited", <-second, http.StatusOK, "ok")
 }
 
-// With another format of records, neither version reads the other's records, or overwrites
-// them.
+// If the format of records differs, neither version reads the other's records, or overwrites them.
 func TestVersionsIncompatible(t *testing.T) {
 	foreignVersion.Build(t)
 	s := stage(t, "a version with another format of records", "P13: reported, and left as it is", setting{logins: true})
@@ -142,8 +139,8 @@ func TestVersionsIncompatible(t *testing.T) {
 	})
 }
 
-// Each variant of the demo is one of today's: what it changes is there. make check asks this first,
-// since whole runs take long to say so.
+// Each variant of the demo fits today's sources: the code that it changes exists. make check tests this
+// first, since whole runs take long to find it out.
 func TestEveryVariantApplies(t *testing.T) {
 	for what, v := range map[string]*demotest.Variant{
 		"a later version": &laterVersion, "other queues": &otherQueues, "foreign records": &foreignVersion,

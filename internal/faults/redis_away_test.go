@@ -23,8 +23,7 @@ func TestRedisPaused(t *testing.T) {
 	happened(t, "a request was not answered", s.summary().Silent, 1)
 }
 
-// A pause shorter than the lease and the time-out of an exchange makes requests wait, and
-// none fail.
+// A pause shorter than the lease and the timeout of a round trip makes requests wait, but none fails.
 func TestRedisPausedShortly(t *testing.T) {
 	const length = 2 * lease / 5
 	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed except for the wait", setting{logins: true})
@@ -47,7 +46,7 @@ func withLog(dir, appendfsync string) []string {
 	return []string{"--dir", dir, "--appendonly", "yes", "--appendfsync", appendfsync}
 }
 
-// Redis is killed again and again, and rarely away for as long as a time-out.
+// Redis is killed again and again, but is rarely unavailable for as long as a timeout.
 func TestRedisFlapping(t *testing.T) {
 	s := stage(t, "Redis killed six times in a row, appendfsync always", "P1, P8: nothing lost, recovers by itself",
 		setting{redis: withLog(t.TempDir(), "always"), logins: true})
@@ -60,8 +59,8 @@ func TestRedisFlapping(t *testing.T) {
 	})
 }
 
-// Redis is emptied while requests hold sessions. Their locks are lost, so none of them
-// brings its session back.
+// Redis is emptied while requests hold sessions. Their locks are lost, so none of them brings its session
+// back.
 func TestFlushAll(t *testing.T) {
 	s := stage(t, "FLUSHALL while a session is held", "the holder is refused; all sessions are gone, for good",
 		setting{losing: true, flags: []string{"-work", "800ms"}})
@@ -86,8 +85,8 @@ func TestFlushAll(t *testing.T) {
 	s.seen = fmt.Sprintf("%d sessions gone, %d requests met none", len(old), s.empties())
 }
 
-// Redis needs a while to read its log, and answers LOADING meanwhile. That costs waiting: within
-// the timeout of an exchange it is asked again.
+// Redis needs a while to read its log, and replies LOADING meanwhile. That only causes waiting: within
+// the timeout of a round trip the command is repeated.
 func TestRedisLoading(t *testing.T) {
 	s := stage(t, "Redis killed and restarted, with a log that takes long to load", "P8: never an empty session", setting{logins: true,
 		// The delay is in µs, for each command in the log.
@@ -102,9 +101,8 @@ func TestRedisLoading(t *testing.T) {
 	})
 }
 
-// Redis's clock jumps backwards, which makes all leases longer. That matters only where a
-// holder was killed: others extend or release their locks as before. A request waits for
-// LockWait and no longer.
+// Redis's clock jumps backwards, which makes all leases longer. That matters only if a holder was killed:
+// other holders extend or release their locks as before. A request still waits for LockWait at most.
 func TestClockJumpsBackwards(t *testing.T) {
 	const wait, back = 2 * time.Second, 3 * time.Second
 	m := rig.NewMachine(t)

@@ -9,9 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A key disappears while a request holds the session: someone deletes it, Redis evicts it, or its
-// clock jumps past the lease. What the request then saves must not undo what others have done
-// meanwhile.
+// A key disappears while a request holds the session: it is deleted, Redis evicts it, or its clock jumps
+// past the lease. The request's save must then not undo what other requests have done meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
 	const promise = "P3: the save of the first holder is refused"
 	stale := func(h *holding, s *scene) {
@@ -53,8 +52,8 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 	}
 }
 
-// Processes that wait for a session are in its queue. When that is gone, they are not
-// notified when the session is free, and must notice it by themselves.
+// Processes that wait for a session are in its queue. If the queue is gone, they are not notified when
+// the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next process notices by itself", setting{logins: true, demos: 3})
 	const script = `
@@ -70,9 +69,9 @@ func TestQueuesEvicted(t *testing.T) {
 	s.allAnswered()
 }
 
-// The keys of a user are evicted, or deleted by somebody. All of that user's sessions are over,
-// also one that is held, and none comes alive again with the next login. Without the mark that is
-// at once, on all processes; without the list, when somebody asks for it. Other users notice nothing.
+// The keys of a user are evicted or deleted. All of that user's sessions have ended then, even one that
+// is held, and none comes alive again with the next login. Without the mark they end at once, in all
+// processes; without the list, when a request asks for it. Other users are not affected.
 func TestKeysOfAUserEvicted(t *testing.T) {
 	for _, one := range []struct {
 		name     string

@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// What a killed process has written is safe in the kernel. After a power cut only what was
-// synced is left. With appendfsync always that is all that Redis has answered.
+// The writes of a killed process are safe in the kernel. After a power cut only synced data is left. With
+// appendfsync always that is everything to which Redis has replied.
 func TestPowerCutWithLogAlways(t *testing.T) {
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync always", "P1: no answered write lost",
@@ -26,8 +26,8 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 	})
 }
 
-// With appendfsync everysec, Redis answers before it has synced. store/REDIS.md says what
-// that may cost: the last moments before the crash, and nothing else.
+// With appendfsync everysec, Redis replies before it has synced. store/REDIS.md says what that may cost:
+// the last moments before the crash, and nothing else.
 func TestPowerCutWithLogEverySecond(t *testing.T) {
 	m, dir := rig.NewMachine(t), t.TempDir()
 	s := stage(t, "power cut of Redis, appendfsync everysec", "only what was answered in the last 2 s is lost",
@@ -38,7 +38,7 @@ func TestPowerCutWithLogEverySecond(t *testing.T) {
 		pause(ctx, 600*time.Millisecond) // for something to lose
 		from := time.Now()
 		s.redis.Stop(t)
-		// Redis stays away until all that have sent something before have given up.
+		// Redis stays down until all clients that have sent something before have timed out.
 		silent := s.summary().Silent
 		eventually(t, 2*timeout, "all have noticed that Redis is away", func() bool {
 			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
@@ -62,11 +62,11 @@ func TestPowerCutWithLogEverySecond(t *testing.T) {
 	happened(t, "a write was lost", s.lost, 1)
 }
 
-// recent is the greatest age of what is lost with appendfsync everysec. Redis begins a
-// sync every second, and waits for up to two if the one before is late.
+// recent is the greatest age of writes that are lost with appendfsync everysec. Redis begins a sync every
+// second, and waits for up to two if the one before is late.
 const recent = 2*time.Second + 500*time.Millisecond
 
-// cutOff shortens Redis's log to what was synced, and returns by how much.
+// cutOff shortens Redis's log to the synced part, and returns by how much.
 func cutOff(t *testing.T, dir string, m *rig.Machine) int64 {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))

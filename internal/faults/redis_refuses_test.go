@@ -26,7 +26,7 @@ func TestScriptFlush(t *testing.T) {
 	s.allAnswered()
 }
 
-// Another program's script keeps Redis busy, so that it answers BUSY to all others.
+// Another program's script keeps Redis busy, so that it replies BUSY to all other clients.
 func TestBusyScript(t *testing.T) {
 	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, recovers by itself",
 		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
@@ -55,15 +55,15 @@ func TestBusyScript(t *testing.T) {
 	})
 }
 
-// Redis has as many clients as it may have: it closes all connections, including subscriptions, and
-// refuses new ones with an error.
+// Redis has reached its limit of clients. It closes all connections, including subscriptions, and refuses
+// new ones with an error.
 func TestMaxClients(t *testing.T) {
 	s := stage(t, "Redis at maxclients for 1.5 s", "P8: 503, recovers by itself", setting{logins: true, apart: true})
 	s.run(func(ctx context.Context) {
 		before := info(t, s.redis, "rejected_connections:")
 		s.redis.Do(t, "CONFIG", "SET", "maxclients", 1)
 		for range 15 {
-			// All but the test's own connection.
+			// All connections except the test's own.
 			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "normal")
 			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 			pause(ctx, 100*time.Millisecond)
@@ -76,8 +76,8 @@ func TestMaxClients(t *testing.T) {
 	})
 }
 
-// Redis is full and evicts nothing: it refuses writes, and continues to answer reads. A
-// holder that cannot save releases the session all the same, at once. Who logs out is out.
+// Redis is full and evicts nothing: it refuses writes, and still serves reads. A holder that cannot save
+// still releases the session at once. A logout takes effect.
 func TestOutOfMemory(t *testing.T) {
 	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads and logouts go on; nothing lost",
 		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})

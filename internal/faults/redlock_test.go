@@ -10,11 +10,11 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Redlock guards the sessions on five servers, of which the first has the records, too. One of the
-// others is killed, and another: the site continues to work. Without a third it cannot, and answers
-// 503. When that is back, after a lease, it works again.
+// Redlock guards the sessions on five servers; the first also has the records. Two of the others are
+// killed, one after the other: the site continues to work. Without a third server it cannot work, and
+// responds 503. When the third is back, after a lease, the site works again.
 func TestRedlockNodesKilled(t *testing.T) {
-	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to answer
+	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to reply
 	var nodes []*redistest.Server
 	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not needed; with three 503, nothing lost", setting{
 		// No logins: sessions without a lock of their own do not remember the id before a login.
@@ -38,7 +38,7 @@ func TestRedlockNodesKilled(t *testing.T) {
 		}
 		third := nodes[2]
 		third.Stop(t)
-		pause(ctx, 300*time.Millisecond) // what was under way may still be answered
+		pause(ctx, 300*time.Millisecond) // requests under way may still be answered
 		begun := time.Now()
 		pause(ctx, time.Second)
 		for i, v := range s.visitors {
@@ -46,7 +46,7 @@ func TestRedlockNodesKilled(t *testing.T) {
 				t.Errorf("with three nodes killed, a write of visitor %d was answered", i)
 			}
 		}
-		pause(ctx, redlockLease-time.Since(begun)) // it has forgotten its locks
+		pause(ctx, redlockLease-time.Since(begun)) // the node has forgotten its locks
 		third.Restart(t)
 	})
 	s.mustHaveLogged("3 of 5 nodes failed")

@@ -10,9 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// The replica receives nothing for a while, the master dies, and the replica takes its
-// place. What it had not received is lost. All else is in order: each record is a version
-// that existed, and what is written from now on builds on it.
+// The replica receives nothing for a while, the master dies, and the replica takes its place. Writes that
+// it had not received are lost. Everything else is in order: each record is a version that existed, and
+// later writes build on it.
 func TestFailoverToLaggingReplica(t *testing.T) {
 	f := stageFailover(t, "master killed, replica behind", "P1: only what the replica had not received is lost", false, setting{})
 	f.run(func(ctx context.Context) {
@@ -26,9 +26,8 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 	happened(t, "a write was lost", f.lost, 1)
 }
 
-// FAILOVER makes the master pause, let its replica catch up, and swap roles with it.
-// Nothing is lost. The connections stay open, to what is a replica now, and are given up
-// at the first READONLY.
+// FAILOVER makes the master pause, lets its replica catch up, and swaps the roles. Nothing is lost. The
+// connections stay open, to a server that is now a replica, and are closed at the first READONLY.
 func TestFailoverByCommand(t *testing.T) {
 	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true})
 	old := f.redis
@@ -46,9 +45,9 @@ func TestFailoverByCommand(t *testing.T) {
 	happened(t, "a request has reached the old master as a replica", n, 1)
 }
 
-// Redis fails over just after a login, or a logout. If the replica had received it, the old
-// id stays dead. If not, it is lost like any other write: the old id is alive again, as it
-// was before, and the new one is unknown. But an unknown id is never adopted.
+// Redis fails over just after a login, or a logout. If the replica had received it, the old ID stays
+// dead. Otherwise it is lost like any other write: the old ID is alive again, as it was before, and the
+// new ID is unknown. But an unknown ID is never adopted.
 func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	for _, received := range []bool{true, false} {
 		name, promise := "received it", "P4: out means out, also after a failover"
@@ -102,9 +101,9 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	}
 }
 
-// A failover loses what the replica has not heard: of logins, the session and its place on the list
-// together, and of an EndAll, that. Nobody is in a session that no list shows, and an EndAll after
-// that ends what has come back.
+// A failover loses what the replica has not received: logins, together with their places on the list, and
+// an EndAll. No request is in a session that is not on the list, and the next EndAll ends what has come
+// back.
 func TestFailoverLosesLoginsWhole(t *testing.T) {
 	f := stageFailover(t, "master killed, replica behind by logins and an EndAll", "P14: a session and its place on the list are lost together",
 		false, setting{visitors: 2, slack: 4 * slack})
@@ -129,9 +128,9 @@ func TestFailoverLosesLoginsWhole(t *testing.T) {
 	})
 }
 
-// The address leads to a replica by mistake, and one that lags behind. A session that the
-// replica does not have may exist, and one that it has may be old. So all requests with a
-// session get a 503, even reads, until the address leads to a master.
+// By mistake the address leads to a replica, which also lags behind. A session that the replica does not
+// have may exist, and one that it has may be old. So all requests with a session get a 503, even reads,
+// until the address leads to a master.
 func TestReplicaIsRefused(t *testing.T) {
 	f := stageFailover(t, "the address leads to a lagging replica", "P8: never an empty session where there is one", false, setting{demos: 1})
 	d := f.demos[0]

@@ -12,8 +12,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A failover is a scene with a master and a replica. Each demo reaches Redis through an
-// address, like a virtual IP, which leads to the master until the test changes that.
+// A failover is a scene with a master and a replica. Each demo reaches Redis through an address, like a
+// virtual IP, which leads to the master until the test changes that.
 type failover struct {
 	*scene
 	link      *rig.Wire // between the replica and the master; nil: none
@@ -50,7 +50,7 @@ func (f *failover) lag() {
 	f.link.Trouble(&rig.Trouble{Lose: true}, &rig.Trouble{Lose: true})
 }
 
-// kill kills the master, and notes when.
+// kill kills the master, and records when.
 func (f *failover) kill() {
 	f.Helper()
 	f.killed = time.Now()
@@ -66,11 +66,11 @@ func (f *failover) promote() {
 	rig.Promote(f.T, f.replica)
 }
 
-// delivery is how long an answer may be on its way to a visitor. Answers that come later
-// are from after the setback.
+// delivery is the longest time that a response is under way to a visitor. Later responses belong to the
+// time after the setback.
 const delivery = 200 * time.Millisecond
 
-// follow makes all addresses lead to the new master, after it has noted the data there.
+// follow makes all addresses lead to the new master, after recording the data there.
 func (f *failover) follow() {
 	f.Helper()
 	pause(f.Context(), time.Until(f.killed.Add(delivery)))
@@ -85,7 +85,7 @@ func (f *failover) lead(to *redistest.Server) {
 	}
 }
 
-// setback says that what a server does not have is lost, since a moment.
+// setback says that all data that a server does not have is lost since a moment.
 func setback(t *testing.T, since time.Time, has *redistest.Server) *history.Setback {
 	t.Helper()
 	left := numbers(t, has)
@@ -103,7 +103,7 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = conn.Do("READONLY") // for a replica in a cluster; others refuse it
+	_, _ = conn.Do("READONLY") // for a replica in a cluster; other servers refuse it
 	all := make(map[string]int)
 	for _, key := range recordKeys(t, r) {
 		text, err := redis.Bytes(conn.Do("GET", key))
@@ -119,7 +119,7 @@ func numbers(t *testing.T, r *redistest.Server) map[string]int {
 		if err != nil {
 			t.Fatalf("%s: %v in %q", key, err, text)
 		}
-		if record.Data != nil { // else it was ended
+		if record.Data != nil { // otherwise the session has ended
 			all[key] = record.Data.N
 		}
 	}

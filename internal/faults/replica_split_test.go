@@ -9,18 +9,18 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A network splits, and the replica becomes a master on its side while the old master
-// still is one on the other, with a demo on each side. What the old side answers is lost
-// when the network is whole again. With min-replicas-to-write 1 it soon stops answering.
-// The sides never mix: each counts on from where the split was.
+// A network splits, and the replica becomes a master on its side while the old master still is one on the
+// other side, with a demo on each. Writes that the old side confirms are lost when the network is whole
+// again. With min-replicas-to-write 1 it soon stops accepting writes. The sides never mix: each counts on
+// from the split.
 func TestTwoMasters(t *testing.T) {
 	const most = 1 // second
 	f := stageFailover(t, "the network splits, with a master on each side", "P1: min-replicas-max-lag 1 bounds what the old master's side loses", false,
 		setting{redis: []string{"--min-replicas-max-lag", fmt.Sprint(most)}, visitors: 1})
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
 	old := f.redis
-	// When a replica is promoted, the old master notices that it leaves. A second one just
-	// becomes silent, like both would where a network splits.
+	// When a replica is promoted, the old master notices that it leaves. A second replica just falls
+	// silent, as both would if a network splits.
 	cutOff := rig.Replica(t, old.Addr)
 	here, there := f.demos[0], f.demos[1]
 	g := f.guest(here)
@@ -79,9 +79,8 @@ func TestTwoMasters(t *testing.T) {
 	f.nothingLeft()
 }
 
-// A failover loses the lock of a holder, and another takes the session. They do not
-// overwrite each other: the save of the first is refused. A lock that was replicated is still
-// valid.
+// A failover loses the lock of a holder, and another request takes the session. They do not overwrite
+// each other: the save of the first is refused. A lock that was replicated is still valid.
 func TestHolderAcrossFailover(t *testing.T) {
 	for name, lost := range map[string]bool{"lock replicated": false, "lock lost, and taken by another": true} {
 		t.Run(name, func(t *testing.T) {

@@ -18,19 +18,19 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Settings of the demos in a scene. They are short, so that a fault is over soon.
+// Settings of the demos in a scene. The times are short, so that a fault ends soon.
 const (
 	lease    = time.Second
 	lockWait = 5 * time.Second
-	timeout  = 2 * time.Second // the store's default, for one exchange
+	timeout  = 2 * time.Second // the store's default, for one round trip
 
-	// recovery is how soon after a fault all visitors must be served again: when a lease
-	// has run out, and a time-out on either side of that.
+	// recovery is how soon after a fault all visitors must be served again: after a lease, with a timeout
+	// before and after it.
 	recovery = lease + 2*timeout
 )
 
-// A setting describes a scene. The zero value is two demos, connected directly to a Redis
-// that stores nothing on disk.
+// A setting describes a scene. The zero value is two demos, connected directly to a Redis that stores
+// nothing on disk.
 type setting struct {
 	redis  []string // flags of redis-server
 	env    []string // its environment
@@ -41,17 +41,17 @@ type setting struct {
 	losing bool     // Redis may lose sessions; not with logins
 	apart  bool     // Redis may be unreachable for longer than a lease
 
-	// url returns where the next demo finds Redis; nil: directly, or through its wire.
+	// url returns the URL at which the next demo finds Redis; nil: directly, or through its wire.
 	url func(*scene) string
 
 	visitors, clients int // 0: four visitors with four clients each
 
-	slack int // by how many more connections a demo may have in the end; 0: slack
+	slack int // how many more connections a demo may have at the end; 0: slack
 
-	exchange time.Duration // the demos' -timeout, where flags set it; 0: timeout
+	exchange time.Duration // the demos' -timeout, if flags set it; 0: timeout
 
-	// longest is the longest time that a request may take, whatever happens, on a machine that is
-	// never late; 0: a wait for the session, and an exchange without an answer before and after it.
+	// longest is the longest time that a request may take, whatever happens, on a machine that is never
+	// late. 0: a wait for the session, and a round trip without a reply before and after it.
 	longest time.Duration
 }
 
@@ -65,21 +65,20 @@ type scene struct {
 	demos   []*demotest.Demo
 	wires   []*rig.Wire // one for each demo, if wired
 
-	sites    history.Sites // the demos that visitors go to
+	sites    history.Sites // the demos that visitors use
 	visitors []*history.Visitor
 
 	files     []int     // open in each demo, with all visitors there
 	begun     time.Time // when visitors came
-	over      time.Time // when the fault was
+	over      time.Time // when the fault ended
 	recovered time.Duration
 	seen      string // for the table, besides the numbers
 
 	setback *history.Setback // set by a fault in which Redis itself loses writes
-	lost    int              // answered writes
+	lost    int              // confirmed writes
 }
 
-// stage starts a scene, at the same time as those of other tests. fault and promise are what the
-// table says about it.
+// stage starts a scene, in parallel with those of other tests. The table shows fault and promise.
 func stage(t *testing.T, fault, promise string, with setting) *scene {
 	t.Helper()
 	t.Parallel()
@@ -92,7 +91,7 @@ func stage(t *testing.T, fault, promise string, with setting) *scene {
 	return s
 }
 
-// complete sets what is not set.
+// complete sets the defaults.
 func (with setting) complete() setting {
 	with.visitors = cmp.Or(with.visitors, 4)
 	with.clients = cmp.Or(with.clients, 4)
@@ -140,7 +139,7 @@ func (s *scene) add(redisURL string, flags ...string) *demotest.Demo {
 	return d
 }
 
-// open lets visitors go to a demo.
+// open lets visitors use a demo.
 func (s *scene) open(d *demotest.Demo) {
 	s.demos = append(s.demos, d)
 	s.sites.Add(d.URL)
@@ -149,9 +148,9 @@ func (s *scene) open(d *demotest.Demo) {
 // close keeps visitors away from a demo.
 func (s *scene) close(d *demotest.Demo) { s.sites.Remove(d.URL) }
 
-// run makes the fault happen while visitors make requests, and then checks all that they
-// saw. fault returns when the fault is over; its ctx ends with the test. From then on run
-// measures how long it takes until each visitor's writes are answered again.
+// run makes the fault happen while visitors make requests, and then checks all responses. fault returns
+// when the fault is over; its ctx ends with the test. From then on run measures the time until each
+// visitor's writes succeed again.
 func (s *scene) run(fault func(ctx context.Context)) {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.Context())
@@ -182,7 +181,7 @@ func (s *scene) run(fault func(ctx context.Context)) {
 // warmUp is how long visitors make requests before and after a fault.
 func warmUp() time.Duration { return unlessShort(time.Second, 300*time.Millisecond) }
 
-// unlessShort returns a duration or a number, a lower one with -short.
+// unlessShort returns full, or short with -short.
 func unlessShort[T any](full, short T) T {
 	if testing.Short() {
 		return short
@@ -190,8 +189,8 @@ func unlessShort[T any](full, short T) T {
 	return full
 }
 
-// awaitWrites waits until a write of each visitor that was sent after the moment has
-// been answered, and returns how long that took.
+// awaitWrites waits until a write of each visitor that was sent after the moment has succeeded, and
+// returns how long that took.
 func (s *scene) awaitWrites(when string, moment time.Time) time.Duration {
 	s.Helper()
 	for _, v := range s.visitors {
@@ -231,8 +230,8 @@ func (s *scene) summary() (sum history.Summary) {
 	return sum
 }
 
-// nothingLeft asserts that no lock outlives its lease, and that the demos have no more
-// connections open than before the fault.
+// nothingLeft asserts that no lock outlives its lease, and that the demos have no more connections open
+// than before the fault.
 func (s *scene) nothingLeft() {
 	s.Helper()
 	var left []string
@@ -256,9 +255,9 @@ func (s *scene) nothingLeft() {
 	}
 }
 
-// orphaned reports whether a queue may be one that no process cares about any more: Redis
-// went back to when the queue was there, or the processes could not leave it for as long
-// as they try, which is a lease. It expires within a minute.
+// orphaned reports whether a queue may have no process any more: Redis went back to a time when the queue
+// existed, or the processes could not leave it for as long as they try, which is a lease. Such a queue
+// expires within a minute.
 func (s *scene) orphaned(queue string) bool {
 	left := s.at(queue).Do(s.T, "PTTL", queue).(int64)
 	return (s.apart || s.setback != nil || slices.Contains(s.setting.redis, "--appendonly")) && left <= time.Minute.Milliseconds() && left != -1
@@ -274,8 +273,8 @@ func client(t *testing.T) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eventually waits until something is true, for as long as it may take on a machine that is never
-// late, and then for as long as this one was late.
+// eventually waits until ok returns true: for patience, the limit on a machine that is never late, and
+// then for as long as this machine was late.
 func eventually(t *testing.T, patience time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for begun := time.Now(); !ok(); pause(t.Context(), 2*time.Millisecond) {
@@ -286,7 +285,7 @@ func eventually(t *testing.T, patience time.Duration, what string, ok func() boo
 	}
 }
 
-// within asserts that something that has begun at a moment is over in time, and returns how long it took.
+// within asserts that something that began at a moment has ended in time, and returns how long it took.
 func within(t *testing.T, what string, begun time.Time, limit time.Duration) time.Duration {
 	t.Helper()
 	took := time.Since(begun)

@@ -17,8 +17,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A site is like the demo, but inside the test: for faults that need a pool of their own,
-// or options that the demo has no flags for.
+// A site is like the demo, but inside the test: for faults that need a separate pool, or options for
+// which the demo has no flags.
 type site struct {
 	*http.ServeMux
 	URL   string
@@ -69,7 +69,7 @@ func newSite(t *testing.T, pool *redis.Pool, of store.Options, with middleware.O
 	return h
 }
 
-// at is where all users go.
+// at returns the URL for all users.
 func (h *site) at(float64) string { return h.URL }
 
 // poolOf returns a pool of at most size connections, closed when the test ends.

@@ -21,7 +21,7 @@ type row struct {
 	broken               bool          // the promise
 }
 
-// verdict returns whether the promise held, and how soon all was well again, in words.
+// verdict says in words whether the promise held, and how soon the system had recovered.
 func (r row) verdict() (verdict, recovered string) {
 	verdict, recovered = "held", "–"
 	if r.broken {
@@ -39,7 +39,7 @@ var table struct {
 	rows []row
 }
 
-// enough is how many faults there must be at least, also where the clusters of six nodes are left out.
+// enough is the least number of faults, even if the clusters of six nodes are left out.
 const enough = 85
 
 func note(r row) {
@@ -70,8 +70,8 @@ func (s *scene) row(fault, promise string) {
 	note(row{fault: fault, promise: promise, seen: seen, recovered: s.recovered, broken: s.Failed()})
 }
 
-// printTable prints the table, and reports whether all promises held. A whole run must also have
-// tried enough faults.
+// printTable prints the table, and reports whether all promises held. A whole run must also have tried
+// enough faults.
 func printTable(w io.Writer, whole bool) (well bool) {
 	table.Lock()
 	defer table.Unlock()
@@ -83,8 +83,8 @@ func printTable(w io.Writer, whole bool) (well bool) {
 	return well
 }
 
-// printRows prints what the faults did, and returns how many promises were broken. With -short it
-// leaves out the promises that held: what failed is then not far above.
+// printRows prints the rows, and returns how many promises were broken. With -short it leaves out the
+// promises that held, so that failures are easy to see.
 func printRows(w io.Writer) (broken int) {
 	slices.SortFunc(table.rows, func(a, b row) int { return cmp.Compare(a.fault, b.fault) })
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -110,7 +110,7 @@ func writeResults(path string, took time.Duration) error {
 	defer table.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Every promise under attack\n\nWritten by `make faults` on %s: %d faults in %v, on %d cores, `-seed %d`.\n"+
-		"The comment above a test says what the test does; main_test.go says what is promised after every fault.\n"+
+		"The comment of each test says what it does; main_test.go says what is promised after every fault.\n"+
 		"A request with a 503, or without a response, may or may not have been done: the table counts these as \"without response\".\n\n",
 		time.Now().Format(time.DateOnly), len(table.rows), took.Round(time.Second), runtime.NumCPU(), seed)
 	fmt.Fprint(&b, "| fault | promised | seen | recovered in | |\n|---|---|---|---|---|\n")
@@ -118,6 +118,6 @@ func writeResults(path string, took time.Duration) error {
 		verdict, recovered := r.verdict()
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.fault, r.promise, strings.ReplaceAll(r.seen, "|", "/"), recovered, verdict)
 	}
-	fmt.Fprint(&b, "\n`make defects SUITES=faults` shows that these tests find defects: it runs them on Latchkeys that are broken on purpose.\n")
+	fmt.Fprint(&b, "\n`make defects SUITES=faults` shows that the tests would notice: it runs them on versions of Latchkey that are broken on purpose.\n")
 	return os.WriteFile(path, []byte(b.String()), 0o666)
 }

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// A user stores names of its own in its session, and looks at what is there. So it notices
-// another's data, while in a history one session's number looks like another's.
+// A user stores names that are unique to it in its session, and reads the names in the session. So it
+// notices another session's data. In a history, the number of one session looks like that of another.
 type user struct {
 	name   string
 	client *http.Client
 	site   func(random float64) string
 	cookie string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	asked    map[string]bool
 	answered map[string]bool
 	looks    int
-	silent   int // requests that were answered with a 503, or not at all
+	silent   int // requests with a 503, or without a response
 	longest  time.Duration
 	wrong    []error
 }
@@ -34,7 +34,7 @@ type user struct {
 // large is a name that makes a session so large that its records are staged.
 var large = strings.Repeat("large", 600)
 
-// newUsers returns users, each with a session. Those of every second one are large.
+// newUsers returns users, each with a session. Every second session is large.
 func newUsers(t *testing.T, n int, site func(random float64) string) (all []*user) {
 	t.Helper()
 	for i := range n {
@@ -104,8 +104,8 @@ func (u *user) set(site, name string) (status int) {
 	return got.status
 }
 
-// look reads what is in the session. All names whose storing was answered before must be
-// there, and none that was never sent. It reports whether there was an answer.
+// look reads the names in the session. All names whose storing was confirmed before must be there, and
+// none that was never sent. It reports whether there was a response.
 func (u *user) look(site string) (known bool) {
 	u.mu.Lock()
 	var before []string
@@ -160,7 +160,7 @@ func (c tally) String() string {
 		c.answered, c.looks, c.silent, c.longest.Round(time.Millisecond))
 }
 
-// lastLook makes all users look once more, and asserts that none has met a wrong answer.
+// lastLook makes all users look once more, and asserts that none has met a wrong response.
 func lastLook(t *testing.T, all []*user) (sum tally) {
 	t.Helper()
 	for _, u := range all {

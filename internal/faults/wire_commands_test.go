@@ -10,14 +10,14 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A wireCommand is a kind of commands that may go wrong by itself: Redis executes others before and
-// behind it.
+// A wireCommand is a kind of commands that may go wrong alone: Redis executes other commands before and
+// after it.
 type wireCommand struct {
 	what string
 	is   func(redistest.Command) bool
 }
 
-// wireCommands are those of a take and of a read without a script, and of the commit of a large
+// wireCommands are the commands of a take and of a read without a script, and of the commit of a large
 // record; and all takes, and all commits.
 var wireCommands = []wireCommand{
 	{"a take", isTake},
@@ -29,14 +29,14 @@ var wireCommands = []wireCommand{
 	{"the PEXPIRE or GET of a read", isReading},
 }
 
-// One command in ten is lost, or its reply, or half of that. What was sent with it is lost, too, or
-// was done before. Where that is more than one in 10 ms, fewer are: an exchange that shares its
-// connection with them is repeated twice, and given up when the third one breaks as well.
+// One command in ten is lost, or its reply, or half of the reply. Commands sent with it are lost, too, or
+// were done before. There is at most one loss in 10 ms: a round trip that shares its connection with the
+// losses is repeated twice, and abandoned when the third try breaks as well.
 func TestWireCommandLost(t *testing.T) {
 	for _, kind := range wireCommands {
 		t.Run(kind.what, func(t *testing.T) {
 			s := stage(t, "one in ten is lost: "+kind.what+", or its reply, or half of that", "P1: nothing lost; not noticed", setting{demos: 1, flags: []string{"-lease", "10s"}})
-			s.close(s.demos[0]) // no other process writes, so that all can be told from what is stored
+			s.close(s.demos[0]) // no other process writes, so that the stored data shows everything
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any)
 			n := 0

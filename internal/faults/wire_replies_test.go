@@ -26,7 +26,7 @@ var repeats = []struct {
 	{"each reply comes twice", 1, 0, 0},
 	{"one reply in 10 comes twice", 10, 0, 0},
 	{"one reply in 10 comes again, three replies later", 10, 3, 0},
-	{"six lines in 60 come twice", 10, 0, 6}, // as many as the replies to a read have
+	{"six lines in 60 come twice", 10, 0, 6}, // as many lines as the replies to a read have
 }
 
 // A reply that comes twice must not be taken for the reply to the next command, which may be about
@@ -54,9 +54,9 @@ func TestWireRepeatsOnOneConnection(t *testing.T) {
 	}
 }
 
-// Sessions are encrypted, and their key is being changed: of two sites each seals with the key that
-// the other one only opens with. Replies come around the timeout meanwhile, so that commits are
-// repeated or given up. No write is lost, none is refused for its key, and none is readable.
+// Sessions are encrypted, and their key is being changed: each of two sites seals with the key that the
+// other only uses for opening. Meanwhile replies arrive around the timeout, so that commits are repeated
+// or abandoned. No write is lost, none is refused because of its key, and none is readable.
 func TestWireLateWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -96,8 +96,7 @@ func TestWireLateWhileKeysChange(t *testing.T) {
 	allFree(t, r)
 }
 
-// A reply is cut off after every possible number of bytes: the result is an error, or the
-// whole record.
+// A reply is cut off after every possible number of bytes: the result is an error, or the whole record.
 func TestWireTruncated(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)

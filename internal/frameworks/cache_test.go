@@ -12,7 +12,7 @@ import (
 	chimiddleware "github.com/go-chi/chi/v5/middleware"
 )
 
-// P11 behind a real cache: what was made for one visitor is never shown to another.
+// P11 behind a real cache: a response made for one visitor is never shown to another.
 
 // compressed are the ways in which programs compress their pages. Compressors change Vary, too.
 var compressed = map[string]func(*middleware.Sessions, http.Handler) http.Handler{
@@ -32,7 +32,7 @@ func who(r *http.Request) string {
 	return "user=" + user + ";"
 }
 
-// personal are pages that greet the visitor, each in another way.
+// personal are pages that greet the visitor, each in a different way.
 var personal = map[string]http.HandlerFunc{
 	"/at-once": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, who(r)) },
 	"/after-flush": func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func modesOfPages(r *http.Request) middleware.Mode {
 	}
 }
 
-// pages serves the personal ones and others, with text/html, which compressors compress.
+// pages serves the personal pages and others, as text/html, which compressors compress.
 func pages() *http.ServeMux {
 	mux := http.NewServeMux()
 	handle := func(path string, h http.HandlerFunc) {
@@ -95,7 +95,7 @@ func pages() *http.ServeMux {
 		w.Header().Set("Cache-Control", "public, max-age=600")
 		fmt.Fprint(w, who(r))
 	})
-	handle("/accel", func(w http.ResponseWriter, r *http.Request) { // what nginx obeys first
+	handle("/accel", func(w http.ResponseWriter, r *http.Request) { // nginx obeys this first
 		w.Header().Set("X-Accel-Expires", "600")
 		fmt.Fprint(w, who(r))
 	})
@@ -103,13 +103,13 @@ func pages() *http.ServeMux {
 	return mux
 }
 
-// A cached is a site behind nginx, with three who visit it.
+// A cached is a site behind nginx, with three visitors.
 type cached struct {
 	*site
-	ann, bob, nobody *visitor // nobody has not logged in
+	ann, bob, nobody *visitor // nobody is not logged in
 }
 
-// eachCached runs a test for all ways to compress.
+// eachCached runs a test with each way to compress.
 func eachCached(t *testing.T, f func(t *testing.T, c cached)) {
 	t.Parallel()
 	for name, compress := range compressed {
@@ -127,7 +127,7 @@ func eachCached(t *testing.T, f func(t *testing.T, c cached)) {
 	}
 }
 
-// shows checks that everybody sees only his own name at path, in whatever order they come.
+// shows checks that each visitor sees only their own name at path, in any order.
 func (c cached) shows(t *testing.T, path string) {
 	t.Helper()
 	visits := []struct {
@@ -143,8 +143,8 @@ func (c cached) shows(t *testing.T, path string) {
 	}
 }
 
-// What was made for one visitor is shown to no other. If a handler says that its page is public,
-// each visitor's cookie has a copy of its own. A page that uses no session is kept for all.
+// A response made for one visitor is not shown to another. If a handler says that its page is public, the
+// cache keeps a separate copy for each visitor's cookie. A page that uses no session is kept for all.
 func TestACacheShowsNobodyAnothersPage(t *testing.T) {
 	eachCached(t, func(t *testing.T, c cached) {
 		for path := range personal {
@@ -166,12 +166,12 @@ func TestACacheShowsNobodyAnothersPage(t *testing.T) {
 	})
 }
 
-// An answer that sets the cookie is never kept, even if nginx is told to ignore Set-Cookie, or how
-// long to keep the page. Nor is an error: the next request finds that all is well again.
+// A response that sets the cookie is never kept, even if nginx is told to ignore Set-Cookie, or how long
+// to keep the page. Nor is an error: the next request gets a fresh response.
 func TestACacheKeepsNoCookieAndNoError(t *testing.T) {
 	eachCached(t, func(t *testing.T, c cached) {
 		first := c.nobody.get("/visit")
-		c.nobody.Jar, _ = cookiejar.New(nil) // another one
+		c.nobody.Jar, _ = cookiejar.New(nil) // another visitor
 		second := c.nobody.get("/visit")
 		if !first.sets() || !second.sets() || first.Header.Get("Set-Cookie") == second.Header.Get("Set-Cookie") {
 			t.Errorf("two visitors get %q and %q", first.Header["Set-Cookie"], second.Header["Set-Cookie"])

@@ -27,7 +27,7 @@ func recoverer(next http.Handler) http.Handler {
 			switch err := recover(); err {
 			case nil:
 			case http.ErrAbortHandler:
-				panic(err) // cuts the answer off
+				panic(err) // cuts the response off
 			default:
 				slog.ErrorContext(r.Context(), "panic", "error", err, "stack", string(debug.Stack()))
 				http.Error(w, "Internal Server Error", http.StatusInternalServerError)
@@ -51,9 +51,9 @@ func Example_chi() {
 }
 
 func Example_gin() {
-	r := gin.New() // gin.Default has a Recovery
+	r := gin.New() // gin.Default would add a Recovery
 	r.POST("/cart", func(c *gin.Context) {
-		s := session.FromContext(c.Request.Context()) // c itself is another context
+		s := session.FromContext(c.Request.Context()) // c itself is a different context
 		n, _ := session.Get[int](s, "items")
 		s.Set("items", n+1)
 		c.Redirect(http.StatusSeeOther, "/cart")

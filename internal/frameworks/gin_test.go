@@ -74,8 +74,8 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 	return r
 }
 
-// The sessions as a middleware of gin's own, by the usual adapter: the answer goes past them, so
-// no cookie is set. The README says so.
+// If the sessions are a middleware of gin, by the usual adapter, the response bypasses them, so no cookie
+// is set. The README says so.
 func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
@@ -94,8 +94,8 @@ func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
 	}
 }
 
-// A context of gin's own has no session, unless it is told to look into the request's: the
-// handler is stopped at its first try, with a text that helps.
+// A gin context has no session, unless it is configured to use the request's context. The handler panics
+// at its first use, with a helpful text.
 func TestGinsContextIsNotTheRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {

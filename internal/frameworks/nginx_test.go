@@ -14,8 +14,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// nginx is a caching proxy in front of a site. It keeps every answer that it may keep for
-// ten minutes, and says in X-Cache what it did. The process is a single one, without a master and workers, so that killing it leaves nothing.
+// configuration makes nginx a caching proxy in front of a site. It keeps every response that it may keep
+// for ten minutes, and says in X-Cache what it did. It is a single process, without a master and workers,
+// so that killing it leaves nothing behind.
 const configuration = `
 daemon off;
 master_process off;
@@ -49,8 +50,8 @@ http {
 }
 `
 
-// behindNginx starts an nginx in front of s, and returns what makes a browser that reaches the site
-// through it, and accepts gzip. If no nginx is installed the test is skipped.
+// behindNginx starts an nginx in front of s, and returns a function that makes a browser which uses it,
+// and accepts gzip. If no nginx is installed, the test is skipped.
 func behindNginx(t *testing.T, s *site) (newVisitor func() *visitor) {
 	t.Helper()
 	binary, err := nginxBinary()
@@ -93,11 +94,11 @@ func nginxBinary() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("found no nginx: all tests behind a cache were left out; `make modules` installs it, and NGINX may name one")
+	return "", errors.New("found no nginx: all tests behind a cache were skipped; `make modules` installs it, and NGINX may name one")
 }
 
-// Tests behind nginx are left out if there is none. That is not to pass in silence, so this one
-// test fails and says it for all.
+// Tests behind nginx are skipped if none is installed. This test fails then, so that the skips do not go
+// unnoticed.
 func TestNginxIsInstalled(t *testing.T) {
 	if _, err := nginxBinary(); err != nil {
 		t.Fatal(err)

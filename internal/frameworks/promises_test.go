@@ -13,8 +13,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A cookie is set with the first thing that is stored, not before, and then kept. No addition
-// is lost, however many come at once.
+// The cookie is set when the first value is stored, not before, and is then kept. No addition is lost,
+// however many come at once.
 func TestTheCookieIsSetAndKept(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
@@ -42,8 +42,8 @@ func TestTheCookieIsSetAndKept(t *testing.T) {
 	})
 }
 
-// What the login sets is there on the page that it redirects to, under a new id; the flash
-// message once. The logout takes all of it away.
+// The values that the login sets are visible on the page to which it redirects, under a new ID; the flash
+// message only once. The logout removes all of them.
 func TestLoginRedirectAndFlash(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
@@ -65,8 +65,8 @@ func TestLoginRedirectAndFlash(t *testing.T) {
 	})
 }
 
-// A group's guard answers in the handler's place, and the framework's answers to what it does not
-// know pass through, with a session and without.
+// A group's guard responds instead of the handler. The framework's own responses to unknown paths pass
+// through, with a session and without.
 func TestTheFrameworksOwnAnswers(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
@@ -84,7 +84,7 @@ func TestTheFrameworksOwnAnswers(t *testing.T) {
 	})
 }
 
-// In mode Optimistic a router runs a second time for the same request, if another has changed the
+// In mode Optimistic a router runs a second time for the same request, if another request has changed the
 // session meanwhile. It finds the same route, with the same parameters.
 func TestOptimisticRoutesAreFoundAgain(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
@@ -112,8 +112,8 @@ func TestOptimisticRoutesAreFoundAgain(t *testing.T) {
 	})
 }
 
-// A stream's first event arrives while the handler goes on, with the cookie, and meanwhile the
-// session is free.
+// A stream's first event arrives while the handler goes on, with the cookie. Meanwhile the session is
+// free.
 func TestServerSentEvents(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
 		v := newVisitor(t, s)
@@ -171,10 +171,10 @@ func TestWebsocket(t *testing.T) {
 	})
 }
 
-// An error that the framework answers is an answer: what was set before it is saved. A panic is a
-// 500, also where half an answer was written before it, and an answer that the handler aborts is cut
-// off: neither saves anything. An answer whose session could not be saved, or was changed after that,
-// is replaced by the error, whatever the framework believes to have sent.
+// If the framework responds with an error, the changes made before it are saved. A panic is a 500, even
+// after half of a response was written, and a response that the handler aborts is cut off: neither saves
+// anything. If the session could not be saved, or was changed after that, the response is replaced by the
+// error, whatever the framework believes to have sent.
 func TestWhatGoesWrong(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
 		shop.lose = func() { s.loseLocks(t) }
@@ -214,8 +214,8 @@ func TestWhatGoesWrong(t *testing.T) {
 	})
 }
 
-// Where the panic is recovered inside, what the handler did until then is saved, like that of
-// any handler that answers 500. The README warns of it.
+// If the panic is recovered inside, the handler's changes until then are saved, as for any handler that
+// responds 500. The README warns of it.
 func TestAPanicThatIsRecoveredInsideIsSaved(t *testing.T) {
 	each(t, recoveringInside, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)

@@ -47,7 +47,7 @@ type shop struct {
 	page     func(r *http.Request, item string) int
 }
 
-// modes are those of the shop's routes.
+// modes are the modes of the shop's routes.
 func modes(r *http.Request) middleware.Mode {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/shop/"):
@@ -59,7 +59,7 @@ func modes(r *http.Request) middleware.Mode {
 	}
 }
 
-// What the shops have in common.
+// The shops have these in common.
 
 func add(s *session.Session, n int) int {
 	have, _ := session.Get[int](s, "cart")
@@ -112,7 +112,7 @@ func (s *shop) websocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrong are the handlers that fail in any framework, by their paths.
+// wrong are the handlers that fail, the same in any framework, by their paths.
 func (s *shop) wrong() map[string]http.HandlerFunc {
 	handlers := map[string]http.HandlerFunc{
 		"/panic": func(w http.ResponseWriter, r *http.Request) {
@@ -146,13 +146,13 @@ func (s *shop) wrong() map[string]http.HandlerFunc {
 	return handlers
 }
 
-// A program is a shop with sessions around it, and what else belongs there.
+// A program is a shop with sessions and other middleware around it.
 type program struct {
 	name string
 	of   func(*shop, *middleware.Sessions) http.Handler
 }
 
-// programs are all the ways that work. The README recommends recoverer, sessions, framework.
+// programs are all the orders that work. The README recommends recoverer, sessions, framework.
 var programs = []program{
 	{"echo's middleware", func(s *shop, sessions *middleware.Sessions) http.Handler {
 		return s.echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
@@ -183,7 +183,7 @@ var programs = []program{
 	}},
 }
 
-// recoveringInside are the ways that do not work: the panic never reaches the sessions.
+// recoveringInside are the orders that do not work: the panic never reaches the sessions.
 var recoveringInside = []program{
 	{"chi", func(s *shop, sessions *middleware.Sessions) http.Handler {
 		return s.chi(sessions.Handler, chimiddleware.Recoverer)

@@ -1,5 +1,5 @@
-// Package frameworks tests Latchkey as programs use it that are written with a framework, and
-// as they are served, behind a cache.
+// Package frameworks tests Latchkey in programs that are written with a framework, and as they are
+// served: behind a cache.
 package frameworks
 
 import (
@@ -32,14 +32,14 @@ const patience = 20 * time.Second
 
 var testKey = bytes.Repeat([]byte("k"), 32)
 
-// A site is a running program. What Latchkey, net/http and the recoverers log is in log.
+// A site is a running program. log has the output of Latchkey, net/http and the recoverers.
 type site struct {
 	*httptest.Server
 	redis *redistest.Server
 	log   *logtest.Buffer
 }
 
-// newSite serves what program makes of the sessions.
+// newSite serves the handler that program makes of the sessions.
 func newSite(t *testing.T, o middleware.Options, program func(*middleware.Sessions) http.Handler) *site {
 	t.Helper()
 	s := &site{redis: redistest.Embedded(t), log: &logtest.Buffer{}}
@@ -56,8 +56,8 @@ func newSite(t *testing.T, o middleware.Options, program func(*middleware.Sessio
 	return s
 }
 
-// loseLocks makes the commits of all running requests fail, as after a pause that outlasted
-// the lease.
+// loseLocks makes the commits of all running requests fail, as after a pause that was longer than the
+// lease.
 func (s *site) loseLocks(t *testing.T) {
 	t.Helper()
 	for _, key := range s.redis.Keys(t) {
@@ -97,7 +97,7 @@ func newVisitorBy(t *testing.T, url string, transport *http.Transport) *visitor 
 type answer struct {
 	*http.Response
 	body string
-	err  error // of the exchange, or of reading the body
+	err  error // of the round trip, or of reading the body
 }
 
 // send sends a request with a form. A client does not repeat a POST when the connection breaks.
@@ -131,10 +131,10 @@ func (a answer) want(t *testing.T, status int, body string) {
 	}
 }
 
-// sets reports whether the answer sets or deletes a cookie.
+// sets reports whether the response sets or deletes a cookie.
 func (a answer) sets() bool { return len(a.Header["Set-Cookie"]) > 0 }
 
-// cookie returns what the visitor sends as its session's cookie, or "".
+// cookie returns the value of the visitor's session cookie, or "".
 func (v *visitor) cookie() string {
 	v.t.Helper()
 	u, err := url.Parse(v.url)

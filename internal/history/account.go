@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// An Account is a user with sessions in several browsers, who ends them from one another: several
-// clients of theirs make requests at once. After a hundred requests another user takes the place of
-// that one, so that each history is short, and what it may mean is soon checked.
+// An Account is a user with sessions in several browsers. Several clients make requests for them at once,
+// and end sessions from one another. After a hundred requests another user takes the place of this one,
+// so that each history is short and quickly checked.
 type Account struct {
 	HTTP *http.Client
 	Site func(random float64) string // one of the processes, http://host:port; see Sites.Any
-	ID   func(cookie string) string  // the public id of the session that a cookie opens
+	ID   func(cookie string) string  // the public ID of the session that a cookie opens
 
 	Reads, Writes []string // their paths
-	// Sound: nothing but the end of its session is a reason to refuse a request.
+	// Sound: a request is refused only because its session has ended.
 	Sound bool
 
 	began    time.Time
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	lives    []*life
-	wrongs   []error // answers that are wrong in themselves
+	wrongs   []error // responses that are wrong in themselves
 	answered map[string]int
 	silent   int
 }
@@ -41,7 +41,7 @@ type life struct {
 	asked   int
 	logins  int
 	cookies []string       // the newest of each session
-	old     []string       // those before
+	old     []string       // the older ones
 	labels  map[string]int // of the session that a cookie opened
 	done    []record
 }
@@ -51,42 +51,42 @@ type record struct {
 	client     int
 	op         deed
 	got        outcome
-	call, back int64 // ns; never: there was no answer
+	call, back int64 // ns; back is never if there was no response
 }
 
-// What a request does, besides Write, Read, Login and Logout.
+// The kinds of requests, besides Write, Read, Login and Logout.
 const (
 	renew  = "renew"
 	end    = "end"
 	endAll = "end all"
 	list   = "list"
-	saw    = "saw" // what the handler of a request has seen that was refused
+	saw    = "saw" // what the handler of a refused request has seen
 )
 
 // A deed is one request of an account.
 type deed struct {
 	what   string
-	cookie string // it was sent with; of end and endAll, that of the session that is ended, or spared
-	label  int    // the session's: what it is called in the list
-	guest  bool   // a login in a session that has a number already, of 1
+	cookie string // that is sent; for end and endAll: of the session that is ended, or spared
+	label  int    // of the session in the list
+	guest  bool   // a login in a session that has a number already: 1
 }
 
-// An outcome is the reply, as far as the client knows.
+// An outcome is the result of a request, as far as the client knows.
 type outcome struct {
 	known  bool
 	status int
-	user   string // whose session the handler has seen
-	n      int    // the number; of endAll, how many
-	cookie string // a new one
-	labels []int  // of list
+	user   string // the user of the session that the handler has seen
+	n      int    // the number; for endAll, how many sessions it ended
+	cookie string // a new cookie
+	labels []int  // for list
 }
 
 const (
 	aLife  = 100 // requests
-	logins = 12  // of them at most
+	logins = 12  // at most, among them
 )
 
-// Run makes requests from several clients until ctx ends. What they do is drawn from seed.
+// Run makes requests from several clients until ctx ends. seed determines the choice of the requests.
 func (a *Account) Run(ctx context.Context, clients int, seed uint64) {
 	a.began, a.answered = time.Now(), make(map[string]int)
 	var all sync.WaitGroup
@@ -101,8 +101,8 @@ func (a *Account) Run(ctx context.Context, clients int, seed uint64) {
 	all.Wait()
 }
 
-// turn makes one request; and where that has ended sessions, another one at once, which looks whether
-// that is so.
+// turn makes one request. If it has ended sessions, another request follows at once, which checks that
+// they have ended.
 func (a *Account) turn(ctx context.Context, id int, random *rand.Rand) {
 	l, op := a.choose(random)
 	if op.guest {
@@ -116,7 +116,7 @@ func (a *Account) turn(ctx context.Context, id int, random *rand.Rand) {
 	if op.what == endAll || op.what == end {
 		a.do(l, id, a.look(l, random), random)
 	}
-	if !got.known { // like a page: not at once again
+	if !got.known { // like a page, it does not retry at once
 		pause(ctx, 10*time.Millisecond)
 	}
 }
@@ -133,7 +133,7 @@ func (a *Account) do(l *life, id int, op deed, random *rand.Rand) outcome {
 	}
 	if !got.known {
 		a.silent++
-		r.client, r.back = 1000+len(l.done), never // a client makes one request at a time
+		r.client, r.back = 1000+len(l.done), never // a client has one request at a time, and this one never ends
 	} else {
 		a.answered[op.what]++
 	}
@@ -150,7 +150,7 @@ func (a *Account) do(l *life, id int, op deed, random *rand.Rand) outcome {
 	return got
 }
 
-// look returns a read of a session.
+// look returns a read of a session, as a deed.
 func (a *Account) look(l *life, random *rand.Rand) deed {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +175,7 @@ func (a *Account) choose(random *rand.Rand) (*life, deed) {
 		l.logins++
 		if chance < 4 {
 			op.guest = true
-		} else if chance < 8 { // in the session of another login, or where one was ended
+		} else if chance < 8 { // in the session of another login, or with the cookie of an ended one
 			op.cookie = l.any(random)
 		}
 		return l, op
@@ -201,7 +201,7 @@ func (a *Account) choose(random *rand.Rand) (*life, deed) {
 	return l, op
 }
 
-// any returns a cookie, of which some are dead.
+// any returns a cookie, sometimes a dead one.
 func (l *life) any(random *rand.Rand) string {
 	some := l.cookies
 	if len(some) == 0 || len(l.old) > 0 && random.IntN(5) == 0 {
@@ -214,7 +214,7 @@ func (l *life) any(random *rand.Rand) string {
 	return some[random.IntN(len(some))]
 }
 
-// path returns where a request goes; random is in [0, 1).
+// path returns the path of a request; random is in [0, 1).
 func (a *Account) path(op deed, random float64) string {
 	switch op.what {
 	case Read:
@@ -225,7 +225,7 @@ func (a *Account) path(op deed, random float64) string {
 	return "/" + strings.ReplaceAll(op.what, " ", "-")
 }
 
-// ask makes the request. Its error is an answer that nothing explains.
+// ask makes the request. Its error is a response that nothing explains.
 func (a *Account) ask(l *life, op deed, target string) (got outcome, _ error) {
 	form, cookie := url.Values{"user": {l.user}, "label": {fmt.Sprint(op.label)}}, op.cookie
 	if op.what == end || op.what == endAll {
@@ -273,7 +273,7 @@ func (a *Account) unanswered(op deed, err error) error {
 	return nil
 }
 
-// read reads the body of an answer: a number, or the labels that a list shows.
+// read parses the body of a response: a number, or the labels in a list.
 func (o *outcome) read(op deed, body string) error {
 	var err error
 	if op.what != list {
@@ -292,13 +292,13 @@ func (o *outcome) read(op deed, body string) error {
 	return nil
 }
 
-// Answered returns how many requests of each kind were answered, and Silent how many were not.
+// Answered returns the number of requests with a response, by kind.
 func (a *Account) Answered() map[string]int { return a.answered }
 
-// Silent returns how many requests were not answered.
+// Silent returns the number of requests without a response.
 func (a *Account) Silent() int { return a.silent }
 
-// Check checks the histories of all users. It is for after Run.
+// Check checks the histories of all users. Call it after Run.
 func (a *Account) Check() error {
 	errs := slices.Clone(a.wrongs)
 	for _, l := range a.lives {

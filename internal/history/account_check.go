@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// check returns nil if there is an order of a user's requests in which all answers are right.
-// Otherwise the error shows how far the best order comes.
+// check returns nil if there is an order of a user's requests in which all responses are right. Otherwise
+// the error shows the longest order that was found.
 func (l *life) check(sound bool) error {
 	for _, r := range l.done {
 		for _, label := range r.got.labels {
@@ -32,13 +32,13 @@ func (l *life) check(sound bool) error {
 	return p.explain()
 }
 
-// moves returns what is to be ordered.
+// moves returns the moves that must be ordered.
 func (l *life) moves(sound bool) (all []move) {
 	for _, r := range l.done {
 		if r.op.what != list {
 			all = append(all, move{client: r.client, deed: r.op, got: r.got, call: r.call, back: r.back,
 				sound: sound, slack: l.underWay(r, -1), beside: l.beside(r), spared: l.spared(r)})
-			if r.got.user != "" && r.got.status != http.StatusOK { // the handler has seen it, whatever came of that
+			if r.got.user != "" && r.got.status != http.StatusOK { // the handler has seen it, whatever the response was
 				all = append(all, move{client: r.client, deed: deed{what: saw, cookie: r.op.cookie, label: r.op.label}, got: r.got, call: r.call, back: r.back})
 			}
 			continue
@@ -55,8 +55,9 @@ func (l *life) moves(sound bool) (all []move) {
 	return all
 }
 
-// underWay returns how many requests that give a session a new id may have had two on the list while r
-// was made, of those that begin the session with a label, or of all if it is negative.
+// underWay returns how many requests that change the ID of a session may have had two IDs on the list
+// while r was made. It counts only requests of the session with the given label, or of all sessions if
+// label is negative.
 func (l *life) underWay(r record, label int) (n int) {
 	for _, other := range l.done {
 		moves := other.op.what == renew || other.op.what == Login
@@ -68,35 +69,35 @@ func (l *life) underWay(r record, label int) (n int) {
 	return n
 }
 
-// beside reports whether an EndAll was under way beside r.
+// beside reports whether an EndAll may have been done while r was under way, or so shortly before that the server of r,
+// which knows Redis's clock by a reply in r, takes it for later: see internal/records/clock.go.
 func (l *life) beside(r record) bool {
 	return slices.ContainsFunc(l.done, func(other record) bool {
-		return other.op.what == endAll && other.call < r.back && other.back > r.call
+		return other.op.what == endAll && other.call < r.back && (!other.got.known || other.back > r.call-(r.back-r.call))
 	})
 }
 
-// spared reports whether an EndAll has spared the session that r has given a new id meanwhile.
+// spared reports whether an EndAll has spared the session while r changed its ID.
 func (l *life) spared(r record) bool {
 	return (r.op.what == renew || r.op.what == Login) && slices.ContainsFunc(l.done, func(other record) bool {
 		return other.op.what == endAll && other.op.cookie != "" && other.op.cookie == r.op.cookie && other.call < r.back && other.back > r.call
 	})
 }
 
-// A puzzle is the search for an order. It is the usual one, depth first, which never comes to
-// one position twice; with one rule more, without which lists and reads would make it endless:
-// where the next move can be one that is right and never changes anything, it is, since to make it
-// now is in no other move's way.
+// A puzzle is the search for an order. It is the usual depth-first search, which visits each position
+// once, with one more rule: a move that is right and can never change anything is made at once, since it
+// blocks no other move. Without that rule, lists and reads would make the search endless.
 type puzzle struct {
-	moves []move // the first to end first
+	moves []move // sorted by their ends
 	seen  map[position]bool
 	best  position
-	far   int // how many moves the best one has
+	far   int // how many moves the best order has
 }
 
-// puzzled is after how many positions it is given up.
+// puzzled is the number of positions after which the search is abandoned.
 const puzzled = 300_000
 
-// A position is what moves were made, and the state after them.
+// A position is the set of moves that were made, and the state after them.
 type position struct {
 	done [8]uint64
 	s    accounts
@@ -105,7 +106,7 @@ type position struct {
 func (at *position) has(i int) bool { return at.done[i/64]>>(i%64)&1 == 1 }
 func (at *position) add(i int)      { at.done[i/64] |= 1 << (i % 64) }
 
-// solve reports whether the rest can be ordered from a position on.
+// solve reports whether the remaining moves can be ordered.
 func (p *puzzle) solve(at position) bool {
 	for p.pass(&at) {
 	}
@@ -145,7 +146,7 @@ func (p *puzzle) solve(at position) bool {
 	return false
 }
 
-// pass makes the moves that are right and only look.
+// pass makes the moves that are right and change nothing.
 func (p *puzzle) pass(at *position) (some bool) {
 	for i := range p.next(at) {
 		if !p.moves[i].looks() {
@@ -159,8 +160,7 @@ func (p *puzzle) pass(at *position) (some bool) {
 	return some
 }
 
-// next yields the moves that may be the next one: those that began before any other one that is not
-// made yet had ended.
+// next yields the moves that may come next: those that began before any remaining move had ended.
 func (p *puzzle) next(at *position) func(yield func(int) bool) {
 	limit := int64(never)
 	for i := range p.moves {
@@ -178,7 +178,7 @@ func (p *puzzle) next(at *position) func(yield func(int) bool) {
 	}
 }
 
-// explain describes the longest order, its last part, and what cannot follow.
+// explain shows the end of the longest order, and the moves that cannot follow it.
 func (p *puzzle) explain() error {
 	lines := []string{"no order explains these requests"}
 	const before = 25

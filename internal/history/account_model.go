@@ -5,23 +5,24 @@ import (
 	"net/http"
 )
 
-// The model of an account is which sessions of the user are alive, the cookie that opens each, and
-// its number. All of them are one state, since to end them all is one step: there is no moment at
-// which some are over and others are not.
+// The model of an account is the set of the user's live sessions, with the cookie that opens each, and
+// its number. All sessions are one state, since EndAll is one step: there is no moment at which some have
+// ended and others have not.
 //
-// Five things are less than that, as they are promised:
+// Five rules are weaker than that, because less is promised:
 //
-//   - A list is made in two steps. So it is judged for each session by itself: what it shows was
-//     alive at some moment of it, and what it does not show was not.
-//   - A Renew, and a login in another session, put the new id on the list before the old one is
-//     over, where a list and the count of an EndAll may find both. So they may where such a
-//     request has failed, until its new id is removed.
-//   - So may an EndAll that spares the old one: then it ends the new one.
-//   - How many an EndAll has ended is not known if its reply was lost and it was repeated.
-//   - A login is refused if an EndAll was done since its request arrived. When that was is not known
-//     here, so one that was under way beside it is enough.
+//   - A list is made in two steps. So it is judged for each session separately: a session that it shows
+//     was alive at some moment of the request, and one that it does not show was not.
+//   - A Renew, and a login in another session, put the new ID on the list before the old one has ended.
+//     In between, a list and the count of an EndAll may find both. The same holds if such a request has
+//     failed, until its new ID is removed.
+//   - In between, an EndAll that spares the old ID ends the new one.
+//   - The number of sessions that an EndAll has ended is unknown if its reply was lost and it was
+//     repeated.
+//   - A login is refused if an EndAll has taken effect since its request arrived. The model does not know
+//     when that was. So an EndAll under way at the same time is enough, or one just before.
 
-// accounts is the state.
+// accounts is the state: all sessions of a user.
 type accounts [logins + 1]seat
 
 // A seat is a session, by its label.
@@ -40,21 +41,21 @@ func (s *accounts) find(cookie string) *seat {
 	return nil
 }
 
-// A move is a request as the checker sees it; or what a list says about one session.
+// A move is a request as the checker sees it, or what a list says about one session.
 type move struct {
 	client int
 	deed
 	got        outcome
 	call, back int64
-	shown      bool // by the list
-	slack      int  // how many more an EndAll may have found
+	shown      bool // on the list
+	slack      int  // how many more sessions an EndAll may have found
 	sound      bool
-	beside     bool // an EndAll was under way beside it
-	spared     bool // its session was, by an EndAll under way
+	beside     bool // an EndAll may have been done while it was under way, or just before
+	spared     bool // an EndAll that was under way has spared its session
 }
 
-// from returns the state after a move, and whether its answer is right. Of one without an answer it is
-// the state if it was done.
+// from returns the state after a move, and whether its response is right. For a move without a response
+// it is the state if the move took effect.
 func (m *move) from(s accounts) (after accounts, right bool) {
 	after = s
 	own := after.find(m.cookie)
@@ -80,7 +81,7 @@ func (m *move) from(s accounts) (after accounts, right bool) {
 	case m.what == renew && got.known:
 		own.cookie = got.cookie
 		return after, got.cookie != "" && got.n == own.n
-	case m.what == renew: // nobody has the new one
+	case m.what == renew: // no client has the new cookie
 		return after.without(own), true
 	case m.what == Write:
 		own.n++
@@ -106,7 +107,7 @@ func (s *accounts) without(one *seat) accounts {
 	return *s
 }
 
-// login is from of that.
+// login is from for a Login.
 func (m *move) login(s accounts) (after accounts, right bool) {
 	old, begun := s.find(m.cookie), seat{cookie: m.got.cookie}
 	if m.guest {
@@ -115,18 +116,18 @@ func (m *move) login(s accounts) (after accounts, right bool) {
 	if old != nil {
 		begun.n = old.n
 	}
-	if m.got.known && m.got.status != http.StatusOK { // its session was ended under way, or all of the user's were
+	if m.got.known && m.got.status != http.StatusOK { // its session, or all of the user's sessions, were ended meanwhile
 		return s, old == nil && m.cookie != "" || m.beside
 	}
 	after = s.without(old)
-	if m.got.known { // else nobody can come with what may have begun
+	if m.got.known { // otherwise no client can open the session that may have begun
 		after[m.label] = begun
 	}
 	return after, !m.got.known || begun.cookie != ""
 }
 
-// refused reports whether the answer is right where the cookie opens nothing any more. Where
-// its session was ended under way, it may be a 503.
+// refused reports whether the response is right for a cookie that no longer opens anything. If its
+// session was ended meanwhile, it may be a 503.
 func (m *move) refused() bool {
 	empty := m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 0
 	switch {
@@ -136,12 +137,12 @@ func (m *move) refused() bool {
 		return empty && m.got.cookie == ""
 	case m.what == Write:
 		return m.got.status == http.StatusConflict && m.got.cookie == ""
-	default: // renew begins another session, which is nobody's
+	default: // renew begins another session, without a user
 		return m.got.status == http.StatusConflict || empty
 	}
 }
 
-// endAll is from of that. A session that is spared is known by the id that its cookie has.
+// endAll is from for an EndAll. The session that is spared is known by the ID that its cookie has.
 func (m *move) endAll(s accounts) (after accounts, right bool) {
 	ended := 0
 	for i := range s {
@@ -154,7 +155,7 @@ func (m *move) endAll(s accounts) (after accounts, right bool) {
 	return s, !m.got.known || m.got.status == http.StatusOK && n <= ended+m.slack && (n >= ended || !m.sound)
 }
 
-// looks reports whether a move has an answer that says that it has changed nothing, whenever it was made.
+// looks reports whether a move's response shows that the move has changed nothing, whenever it was made.
 func (m *move) looks() bool {
 	switch m.what {
 	case list, saw, Read:

@@ -45,7 +45,7 @@ func (s tale) login(from, to int64, label int, old, cookie string) tale {
 	return s.tell(from, to, deed{what: Login, label: label, cookie: old}, outcome{status: 200, cookie: cookie})
 }
 
-// What broken promises to a user look like, and what looks like one and is none.
+// Broken promises to a user, and histories that only look broken.
 func TestCheckOfAccounts(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
@@ -84,6 +84,7 @@ func TestCheckOfAccounts(t *testing.T) {
 		"the list shows nobody's":          {two.list(5, 6, 0, 1, 7), false},
 		"a login where one was ended":      {two.end(5, 6, "a", 204).login(7, 8, 2, "a", "c").write(9, 10, "c", 1).list(11, 12, 1, 2), true},
 		"a login loses what was there":     {two.write(5, 6, "a", 1).login(7, 8, 2, "a", "c").write(9, 10, "c", 1), false},
+		"a login is refused just after it": {two.endAll(6, 7, "", 2).tell(8, 11, deed{what: Login, label: 2}, outcome{status: gone}), true},
 		"a login is refused beside it":     {two.tell(5, 8, deed{what: Login, label: 2}, outcome{status: gone}).endAll(6, 7, "", 2), true},
 		"a login is refused after it":      {two.endAll(5, 6, "", 2).tell(7, 8, deed{what: Login, label: 2}, outcome{status: gone}), false},
 		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
@@ -99,8 +100,8 @@ func TestCheckOfAccounts(t *testing.T) {
 	}
 }
 
-// If its reply is lost an EndAll is repeated, and says that it has ended fewer. It is done once all the
-// same, and ends nobody who has logged in since.
+// An EndAll is repeated if its reply was lost. The repetition reports a smaller number of ended sessions.
+// Still, EndAll takes effect once, and ends no session that began after it.
 func TestARepeatedEndAll(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")

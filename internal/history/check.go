@@ -11,12 +11,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// patience bounds the checker's time. As a rule it takes milliseconds.
+// patience bounds the checker's time. Usually the checker takes milliseconds.
 const patience = time.Minute
 
-// Check returns nil if there is an order of the operations in which all answers are
-// right. Otherwise the error lists the shortest part of them that it could find for
-// which there is none.
+// Check returns nil if there is an order of the operations in which all responses are right. Otherwise
+// the error lists the shortest part of them that it could find without such an order.
 func Check(operations []porcupine.Operation) error {
 	begin := state{}
 	switch judge(operations, begin) {
@@ -47,13 +46,12 @@ func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult 
 	return porcupine.CheckOperationsTimeout(model(begin), settled(operations), patience)
 }
 
-// settled gives each write without an answer the number that it wrote, or leaves it out
-// where it may count as not done.
+// settled gives each write without a response the number that it wrote, or leaves it out if it may count
+// as not done.
 //
-// The numbers that are missing from the answers, up to the highest, must come from such
-// writes. If there is any order in which all answers are right, there is one in which
-// the writes that were sent first wrote the lowest of these numbers. Otherwise the
-// checker would have to try all combinations.
+// The numbers up to the highest that are missing from the responses must come from such writes. If there
+// is any order in which all responses are right, there is one in which the writes that were sent first
+// wrote the lowest of these numbers. So the checker does not have to try all combinations.
 func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
 	given, last, first := make(map[int]bool), 0, 0
 	var open []porcupine.Operation
@@ -74,7 +72,7 @@ func settled(operations []porcupine.Operation) (known []porcupine.Operation) {
 	}
 	slices.SortStableFunc(open, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	if !slices.ContainsFunc(operations, begins) && first > 0 {
-		// The beginning was cut off, and with it the writes of the first numbers.
+		// The beginning was cut off, and with it the first writes.
 		for n := 1; n < first; n++ {
 			given[n] = true
 		}

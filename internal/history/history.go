@@ -1,18 +1,17 @@
-// Package history records what many clients of the demo do to sessions at once, and
-// checks that it is linearizable: is there an order of the requests, which agrees with
-// when each began and ended, in which every answer is right?
+// Package history records the requests of many clients of the demo to sessions, and checks that they are
+// linearizable: is there an order of the requests that agrees with when each began and ended, and in
+// which every response is right?
 //
-// What counts is what a client can see. A request without an answer may have been
-// done, at any time after it was sent, or never. The same goes for a 503.
+// Only what a client can see counts. A request without a response may have taken effect at any time after
+// it was sent, or never. The same holds for a 503.
 //
-// The model of a session is a number that each write increments, so that it is the
-// version, too, and the cookie that opens the session, if any does. A lost update, a
-// stale write and a revived session all give a number, or an answer at all, that no
-// order explains. Sessions are independent of each other, so each has a history of its
-// own, in which another session's number is wrong.
+// The model of a session is a number that each write increments, and the cookie that opens the session,
+// if any does. So the number is also a version. A lost update, a stale write and a revived session all
+// lead to a number or a response that no order explains. Sessions are independent, so each has its own
+// history, in which the number of another session is wrong.
 //
-// With a cookie that opens nothing any more, a login must begin another session, and so
-// must a write that is a navigation. All else must set no cookie.
+// With a cookie that no longer opens anything, a login must begin another session, and so must a write
+// that is a navigation. No other request may set a cookie.
 package history
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a request does.
+// The kinds of requests.
 const (
 	Begin  = "begin"
 	Write  = "incr"
@@ -36,27 +35,27 @@ const (
 // An Operation is one request.
 type Operation struct {
 	What     string
-	Cookie   string // it was sent with
-	Navigate bool   // a Write as by a link, and not as by a script
+	Cookie   string // that was sent
+	Navigate bool   // a Write by a link, not by a script
 }
 
-// An Answer is the reply to it, as far as the client knows.
+// An Answer is the response to an Operation, as far as the client knows.
 type Answer struct {
-	Known  bool   // false: there was none, or a 503
+	Known  bool   // false: there was no response, or a 503
 	Status int    // of HTTP
-	N      int    // the number, of Write and Read
-	Cookie string // a new one, of the same session
-	Anew   bool   // it has begun another session, which is empty but for its own write
+	N      int    // the number, for Write and Read
+	Cookie string // a new cookie of the same session
+	Anew   bool   // it has begun another session, which has only its own write
 }
 
-// state is that of one session.
+// state is the state of one session.
 type state struct {
-	cookie string // "": none opens it
+	cookie string // "": no cookie opens it
 	n      int
-	wild   bool // nothing is known until the first answer with a number
+	wild   bool // nothing is known before the first response with a number
 }
 
-// model is what a session is to do, one request after the other.
+// model is the specification of a session, one request after the other.
 func model(begin state) porcupine.Model {
 	return (&porcupine.NondeterministicModel{
 		Init: func() []any { return []any{begin} },
@@ -68,8 +67,8 @@ func model(begin state) porcupine.Model {
 	}).ToModel()
 }
 
-// step returns the states that a session may have after a request, none if the answer
-// is wrong. With a dead cookie the session is empty, and stays as it is.
+// step returns the possible states of a session after a request, and none if the response is wrong. With
+// a dead cookie the session is empty, and stays as it is.
 func step(s state, op Operation, got Answer) []any {
 	if s.wild {
 		return learn(s, op, got)
@@ -93,12 +92,12 @@ func step(s state, op Operation, got Answer) []any {
 		return when(got.Status == http.StatusNoContent && got.Cookie != "" && !got.Anew, state{cookie: got.Cookie, n: s.n})
 	case op.What == Logout && got.Known:
 		return when(got.Status == http.StatusNoContent, ended)
-	default: // a login without an answer ends the session for all clients, too
+	default: // a login without a response ends the session for all clients, too
 		return []any{s, ended}
 	}
 }
 
-// dead is the answer to a request with a cookie that opens nothing.
+// dead returns the response to a request with a dead cookie.
 func dead(op Operation) Answer {
 	switch op.What {
 	case Read:
@@ -150,17 +149,17 @@ func describe(op Operation, got Answer) string {
 	}
 }
 
-// mark is enough of a cookie to distinguish it from others.
+// mark is the end of a cookie, enough to tell it from others.
 func mark(cookie string) string { return cookie[max(0, len(cookie)-6):] }
 
-// someones is the cookie of a write without an answer where several such writes, with
-// different cookies, may have been the one that was done.
+// someones is the cookie of a write without a response, if several such writes with different cookies may
+// have been the one that took effect.
 const someones = "*"
 
-// never is the end of a request without an answer.
+// never is the end of a request without a response.
 const never = math.MaxInt64
 
-// entry returns an operation in the checker's form.
+// entry converts an operation for the checker.
 func entry(client int, op Operation, got Answer, call, back time.Duration) porcupine.Operation {
 	e := porcupine.Operation{ClientId: client, Input: op, Output: got, Call: int64(call), Return: int64(back)}
 	if !got.Known {

@@ -39,7 +39,7 @@ var (
 	unknown  = Answer{}
 )
 
-// What broken promises look like to clients, and what looks like one and is none.
+// Broken promises as clients see them, and histories that only look broken.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		story

@@ -9,11 +9,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Logins whose answers get lost: a second click makes the browser drop the first request, which
-// may be done all the same. Then the visitor has a dead cookie, and the second click begins
-// another session.
+// These are logins without a response. A second click makes the browser drop the first request, which may
+// still take effect. Then the visitor has a dead cookie, and the second click begins another session.
 
-// click makes a login that is dropped after a while, whatever has come of it by then.
+// click makes a login and drops it after a while, finished or not.
 func (v *Visitor) click(ctx context.Context, s *session, op Operation, url string, after time.Duration) {
 	call := time.Since(v.began)
 	v.mu.Lock()
@@ -21,11 +20,11 @@ func (v *Visitor) click(ctx context.Context, s *session, op Operation, url strin
 	v.mu.Unlock()
 	ctx, drop := context.WithTimeout(ctx, after)
 	defer drop()
-	_, _ = v.ask(ctx, url, op) // nobody sees the answer
+	_, _ = v.ask(ctx, url, op) // the response is dropped
 }
 
-// opened finds out what the cookie in an answer opens, while nobody else has it: the session
-// that was asked for, which has a number, or another, which has none but that of its first write.
+// opened finds out which session the cookie in a response opens, while no other client has it. It is the
+// session of the request, which has a number, or a new one, which has only the number of its first write.
 func (v *Visitor) opened(id int, op Operation, got Answer) Answer {
 	switch op.What {
 	case Write:
@@ -34,16 +33,15 @@ func (v *Visitor) opened(id int, op Operation, got Answer) Answer {
 		look := Operation{What: Read, Cookie: got.Cookie}
 		seen := v.do(&session{}, id, look, v.Site(0)+v.path(look, 0))
 		if !seen.Known {
-			return Answer{} // as if the login had not been answered
+			return Answer{} // as if the login had no response
 		}
 		got.Anew = seen.N == 0
 	}
 	return got
 }
 
-// anew begins the history of a session that a request with a dead cookie has begun. The visitor
-// continues with it after some more requests with the old cookies, or leaves it. The caller
-// holds mu.
+// anew begins the history of a session that a request with a dead cookie has begun. The visitor continues
+// with it after some more requests with the old cookies, or leaves it. The caller holds mu.
 func (v *Visitor) anew(s *session, entry porcupine.Operation) {
 	op, got := entry.Input.(Operation), entry.Output.(Answer)
 	if op.What == Write && got.N != 1 {

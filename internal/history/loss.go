@@ -8,12 +8,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Redis may lose whole sessions: it keeps no log, is emptied, or is full and evicts
-// keys. What a visitor sees then is more than the model of a session permits, so it is
-// checked here. For a Redis that returns to an earlier state, see setback.go.
+// Redis may lose whole sessions: it keeps no log, is emptied, or is full and evicts keys. The model of a
+// session does not permit what a visitor sees then, so these functions check it. For a Redis that returns
+// to an earlier state, see setback.go.
 
-// isEmpty reports whether the answer is that of a session that does not exist: nothing
-// to read, or a write that begins another.
+// isEmpty reports whether a response shows that the session does not exist: a read finds nothing, or a
+// write begins another session.
 func isEmpty(op Operation, got Answer) bool {
 	switch op.What {
 	case Read:
@@ -24,8 +24,8 @@ func isEmpty(op Operation, got Answer) bool {
 	return false
 }
 
-// forgotten records an empty answer apart from the history, and continues with the
-// session that a write has begun. The caller holds mu.
+// forgotten records an empty response outside of the history, and continues with the session that a write
+// has begun. The caller holds mu.
 func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	op, got := entry.Input.(Operation), entry.Output.(Answer)
 	s.empties = append(s.empties, entry)
@@ -41,16 +41,15 @@ func (v *Visitor) forgotten(s *session, entry porcupine.Operation) {
 	}
 }
 
-// Forgot says that Redis lost all sessions at some time between two moments. Check then
-// asserts that each session that had begun before was there until the first, and never
-// again after the second.
+// Forgot says that Redis lost all sessions at some time between two moments. Check then asserts that each
+// session that had begun before existed until the first moment, and never again after the second.
 func (v *Visitor) Forgot(from, to time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forgot = &[2]int64{int64(from.Sub(v.began)), int64(to.Sub(v.began))}
 }
 
-// comebacks returns what contradicts Forgot. It is for after Run.
+// comebacks returns the violations of Forgot. Call it after Run.
 func (v *Visitor) comebacks() (wrongs []error) {
 	if v.forgot == nil {
 		return nil
@@ -76,8 +75,8 @@ func (v *Visitor) comebacks() (wrongs []error) {
 	return wrongs
 }
 
-// written returns when the first write of a session was answered. Until then the
-// session may be empty.
+// written returns the time of the response to the first write of a session. Until then the session may be
+// empty.
 func (s *session) written() int64 {
 	first := int64(never)
 	for _, op := range s.operations {
@@ -88,7 +87,7 @@ func (s *session) written() int64 {
 	return first
 }
 
-// Empties returns how many requests found no session where there had been one.
+// Empties returns how many requests did not find a session that had existed.
 func (v *Visitor) Empties() (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

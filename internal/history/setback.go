@@ -11,26 +11,25 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Setback is a moment at which sessions return to an earlier state, because Redis has
-// failed over to a replica that lagged behind, or has lost the end of its log.
+// A Setback is a moment at which sessions return to an earlier state, because Redis has failed over to a
+// replica that lagged behind, or has lost the end of its log.
 //
-// Nothing else may be lost. The history up to that moment is linearizable, and so is the
-// one after it, which begins with what was left. It is for visitors without logins.
+// Nothing else may be lost. The history up to that moment is linearizable, and so is the history after
+// it, which begins with the data that was left. A Setback is for visitors without logins.
 type Setback struct {
-	// From and Until bound the moment: an answer that came before Until is from before
-	// the moment; a request that was sent after From and answered after Until is from
-	// after it.
+	// From and Until bound the moment. A request whose response came before Until belongs to the time
+	// before the moment. A request that was sent after From and got its response after Until belongs to
+	// the time after it.
 	From, Until time.Time
-	// Left returns the number in the record that a cookie opens, as it was found in the
-	// data that was left, before anyone could write there.
+	// Left returns the number in the record that a cookie opens, as found in the data that was left,
+	// before any client could write there.
 	Left func(cookie string) (n int, there bool)
-	// Spares reports whether the session that a cookie opens is elsewhere, where nothing is lost;
-	// nil: all have been there.
+	// Spares reports whether the session that a cookie opens is elsewhere, where nothing is lost. Nil: no
+	// session is spared.
 	Spares func(cookie string) bool
 }
 
-// CheckSetback is Check for a run with a setback. It returns how many answered writes
-// the setback lost.
+// CheckSetback is Check for a run with a setback. It returns how many confirmed writes the setback lost.
 func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
 	errs := v.wrongs
 	for _, s := range v.sessions() {
@@ -43,8 +42,8 @@ func (v *Visitor) CheckSetback(b Setback) (lost int, _ error) {
 	return lost, errors.Join(errs[:min(len(errs), most)]...)
 }
 
-// Oldest returns how long before a setback the oldest of the writes that it lost had
-// been answered; 0 if none was lost.
+// Oldest returns how long before a setback the oldest lost write had been confirmed, or 0 if none was
+// lost.
 func (v *Visitor) Oldest(b Setback) (age time.Duration) {
 	from, until := b.From.Sub(v.began), int64(b.Until.Sub(v.began))
 	for _, s := range v.sessions() {
@@ -69,7 +68,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 	for _, op := range all {
 		got := op.Output.(Answer)
 		switch {
-		case !got.Known && op.Call < until: // it may be from before, or after
+		case !got.Known && op.Call < until: // it may belong to the time before, or after
 			open = append(open, op)
 		case op.Return >= until:
 			after = append(after, op)
@@ -90,7 +89,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 			lost++
 		}
 	}
-	if left > last { // by writes of which the answer was lost
+	if left > last { // by writes without a response
 		before = append(before, porcupine.Operation{ClientId: redis, Call: from, Return: until,
 			Input: Operation{What: Read, Cookie: cookie}, Output: Answer{Known: true, Status: http.StatusOK, N: left}})
 	}
@@ -100,7 +99,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 		return lost, fmt.Errorf("before the setback: %w", err)
 	}
 	if done := len(settled(before)) - len(before) + len(open); done < len(open) {
-		after = append(after, open[done:]...) // those may be late
+		after = append(after, open[done:]...) // they may take effect late
 	}
 	if !there {
 		return lost, orphans(cookie, after)
@@ -114,7 +113,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 // redis is the client of operations that no client has made.
 const redis = -1
 
-// counted turns a history that begins after some writes into one that begins with none.
+// counted turns a history that begins after some writes into one that begins without writes.
 func counted(cookie string, writes int, operations []porcupine.Operation, from int64) []porcupine.Operation {
 	history := []porcupine.Operation{{ClientId: redis, Call: from, Return: from,
 		Input: Operation{What: Begin}, Output: Answer{Known: true, Status: http.StatusNoContent, Cookie: cookie}}}
@@ -128,8 +127,8 @@ func counted(cookie string, writes int, operations []porcupine.Operation, from i
 	return history
 }
 
-// orphans checks what comes after the loss of a whole session. Its cookie opens nothing;
-// each write with it begins a session of its own.
+// orphans checks the history after the loss of a whole session. Its cookie opens nothing, and each write
+// with it begins another session.
 func orphans(cookie string, operations []porcupine.Operation) error {
 	of := func(cookie string) []porcupine.Operation {
 		return slices.DeleteFunc(slices.Clone(operations), func(op porcupine.Operation) bool {

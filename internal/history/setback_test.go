@@ -54,8 +54,8 @@ func TestSetback(t *testing.T) {
 	}
 }
 
-// Redis lost all sessions between 100 and 110 ms. Each row is what was answered before and after that,
-// and whether it is right.
+// Redis lost all sessions between 100 and 110 ms. Each row has the responses before and after that, and
+// whether they are right.
 func TestForgot(t *testing.T) {
 	const a, b = "a", "b"
 	num := func(n int) Answer { return Answer{Known: true, Status: http.StatusOK, N: n} }

@@ -7,12 +7,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// shrink returns a short part of operations that is still wrong, and the state that it
-// begins with. No step would make a right history wrong.
+// shrink returns a short part of operations that is still wrong, and the state with which it begins. None
+// of its steps makes a right history wrong.
 //
-// First it finds the earliest end, since what comes after a mistake does not matter;
-// then the latest start, with a session about which nothing is known; and last it
-// leaves out as many reads as possible, since a read changes nothing.
+// It first finds the earliest end, since operations after a mistake do not matter. Then it finds the
+// latest start, with a session about which nothing is known. Finally it leaves out as many reads as
+// possible, since reads change nothing.
 func shrink(operations []porcupine.Operation) (short []porcupine.Operation, begin state) {
 	wrong := func(ops []porcupine.Operation, begin state) bool {
 		return judge(ops, begin) == porcupine.Illegal
@@ -39,7 +39,7 @@ func shrink(operations []porcupine.Operation) (short []porcupine.Operation, begi
 	return short, begin
 }
 
-// moments returns when something began or ended, in order.
+// moments returns the times at which operations began or ended, in order.
 func moments(operations []porcupine.Operation) (all []int64) {
 	for _, op := range operations {
 		all = append(all, op.Call)
@@ -51,7 +51,7 @@ func moments(operations []porcupine.Operation) (all []int64) {
 	return slices.Compact(all)
 }
 
-// until returns what was known at a moment.
+// until returns the part of operations that was known at a moment.
 func until(operations []porcupine.Operation, moment int64) (part []porcupine.Operation) {
 	for _, op := range operations {
 		switch {
@@ -67,7 +67,7 @@ func until(operations []porcupine.Operation, moment int64) (part []porcupine.Ope
 	return part
 }
 
-// since leaves out what had ended by a moment.
+// since leaves out operations that had ended by a moment.
 func since(operations []porcupine.Operation, moment int64) (part []porcupine.Operation) {
 	for _, op := range operations {
 		if op.Return >= moment && !begins(op) {

@@ -11,14 +11,14 @@ type Sites struct {
 	urls []string
 }
 
-// Add lets visitors go to a process, http://host:port.
+// Add makes visitors send requests to a process, http://host:port.
 func (s *Sites) Add(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.urls = append(s.urls, url)
 }
 
-// Remove keeps visitors away from a process.
+// Remove stops sending requests to a process.
 func (s *Sites) Remove(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 
 // A Summary counts the requests of a visitor, or of several.
 type Summary struct {
-	Answered, Silent int // with and without an answer
-	Writes           int // answered ones
+	Answered, Silent int // with and without a response
+	Writes           int // with a response
 	Sessions         int
 	Anew             int           // of them begun with a dead cookie, by a login or a navigation
 	Longest          time.Duration // of all requests
 }
 
-// Add adds another's.
+// Add adds the counts of other.
 func (s *Summary) Add(other Summary) {
 	s.Answered += other.Answered
 	s.Silent += other.Silent
@@ -25,8 +25,8 @@ func (s *Summary) Add(other Summary) {
 	s.Longest = max(s.Longest, other.Longest)
 }
 
-// WroteSince reports whether a write that was sent after the moment, to a session that was there,
-// has been answered.
+// WroteSince reports whether a write that was sent after the moment, to an existing session, has had its
+// response.
 func (v *Visitor) WroteSince(moment time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,10 +44,10 @@ func (v *Visitor) Summary() Summary {
 	return s
 }
 
-// most is how many mistakes are reported.
+// most is the largest number of mistakes that are reported.
 const most = 3
 
-// Check checks all histories. It is for after Run.
+// Check checks all histories. Call it after Run.
 func (v *Visitor) Check() error {
 	errs := append(v.wrongs[:len(v.wrongs):len(v.wrongs)], v.comebacks()...)
 	for _, s := range v.sessions() {
@@ -61,7 +61,7 @@ func (v *Visitor) Check() error {
 	return errors.Join(errs...)
 }
 
-// sessions returns all that the visitor has had.
+// sessions returns all sessions that the visitor has had.
 func (v *Visitor) sessions() []*session {
 	all := v.over[:len(v.over):len(v.over)]
 	if v.now != nil {

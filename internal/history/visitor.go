@@ -14,43 +14,43 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Visitor has a session, and fires requests with it from several clients at once,
-// as a web page does. When the session is over, it begins another.
+// A Visitor has a session, and sends requests with it from several clients at once, as a web page does.
+// When the session has ended, it begins another.
 type Visitor struct {
 	HTTP *http.Client
 	Site func(random float64) string // one of the processes, http://host:port; see Sites.Any
-	// Reads are the paths of reads; none: /count.
+	// Reads are the paths of reads; default: /count.
 	Reads []string
-	// Writes are the paths of writes that are no navigations; none: /incr.
+	// Writes are the paths of writes that are not navigations; default: /incr.
 	Writes []string
-	// Logins makes some of the requests logins, many of them with a double click, and a few
-	// logouts. Some of the writes are navigations then.
+	// Logins makes some of the requests logins, many of them with a double click, and a few logouts. Some
+	// of the writes are then navigations.
 	Logins bool
-	// Losing is for a Redis that may lose sessions; see loss.go. Not with Logins.
+	// Losing: Redis may lose sessions; see loss.go. It cannot be combined with Logins.
 	Losing bool
 
 	began    time.Time
-	mu       sync.Mutex // guards what follows
-	now      *session   // nil: none
+	mu       sync.Mutex // guards all below
+	now      *session   // nil if there is none
 	over     []*session
-	wrongs   []error       // answers that are wrong in themselves
+	wrongs   []error       // responses that are wrong in themselves
 	forgot   *[2]int64     // see Forgot
-	latest   time.Duration // when the last write that was answered had been sent
+	latest   time.Duration // when the newest write with a response was sent
 	longest  time.Duration
 	answered int
 	silent   int
 	writes   int
-	afresh   int // sessions begun with a dead cookie
+	afresh   int // sessions begun by requests with a dead cookie
 }
 
 // A session is one history.
 type session struct {
-	cookies    []string // all that it ever had
+	cookies    []string // all that it has had
 	operations []porcupine.Operation
 	asked      int                   // how many requests there were
 	base       int                   // the number that it began with
-	wrote      bool                  // a write has been answered, so its number is not 0 any more
-	next       *session              // with which the visitor continues, if any
+	wrote      bool                  // a write had a response, so the number is not 0 any more
+	next       *session              // the session with which the visitor continues, if any
 	empties    []porcupine.Operation // see forgotten
 }
 
@@ -59,8 +59,8 @@ const (
 	dying  = 20   // of them after a logout, so that a dead cookie is tried, too
 )
 
-// Run makes requests from several clients until ctx ends. What they do is drawn from
-// seed. A last read shows what is left.
+// Run makes requests from several clients until ctx ends. seed determines the choice of the requests. A
+// final read shows what is left.
 func (v *Visitor) Run(ctx context.Context, clients int, seed uint64) {
 	v.began = time.Now()
 	var all sync.WaitGroup
@@ -96,13 +96,13 @@ func (v *Visitor) turn(ctx context.Context, id int, random *rand.Rand) {
 		}
 		got = v.do(s, id, op, url)
 	}
-	if !got.Known { // like a page: not at once again
+	if !got.Known { // like a page, it does not retry at once
 		pause(ctx, 10*time.Millisecond)
 	}
 }
 
-// choose picks a request, with one of the two newest cookies, so that dead ones are
-// tried, too. Where the session is over, it returns nil, and Begin.
+// choose picks a request with one of the two newest cookies, so that it also tries dead ones. If the
+// session has ended, it returns nil and Begin.
 func (v *Visitor) choose(random *rand.Rand) (*session, Operation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,18 +184,18 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 	if !got.Known {
 		v.silent++
 		if op.What == Read || op.What == Begin {
-			return got // it did nothing that anyone will see
+			return got // it has no effect that any client can see
 		}
-		// A client makes one request at a time, and this one has no end.
+		// A client has one request at a time, and this one never ends.
 		id = 1000 + len(s.operations)
 	} else {
 		v.answered++
-		if got.N >= s.base && !empty && !got.Anew { // 0 is that of a dead cookie
+		if got.N >= s.base && !empty && !got.Anew { // 0 is the number of a dead cookie
 			got.N -= s.base
 		}
 		if op.What == Write && got.Status == http.StatusOK {
 			v.writes++
-			if !got.Anew { // a session of one's own takes no lock
+			if !got.Anew { // a request that begins a session takes no lock
 				v.latest = max(v.latest, call)
 				s.wrote = true
 			}
@@ -212,7 +212,7 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 	return got
 }
 
-// path returns where a request goes; random is in [0, 1).
+// path returns the path of a request; random is in [0, 1).
 func (v *Visitor) path(op Operation, random float64) string {
 	switch {
 	case op.What == Begin:
@@ -226,7 +226,7 @@ func (v *Visitor) path(op Operation, random float64) string {
 	}
 }
 
-// ask makes the request. Its error is an answer that nothing explains.
+// ask makes the request. Its error is a response that nothing explains.
 func (v *Visitor) ask(ctx context.Context, url string, op Operation) (Answer, error) {
 	method := http.MethodPost
 	if op.What == Read {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A lease lasts for milliseconds, and its timer for seconds. So does the wait of a ticket. Nearly all of these
-// timers are stopped before they fire. So one timer serves all of them, and is rarely set: when it fires, it looks for
-// what is due by then.
+// A lock is held for milliseconds, but its lease lasts for seconds, and so may a ticket's wait. So nearly all of their
+// alarms are cancelled before they ring. One timer serves all alarms, and is rarely set: when it fires, it rings the
+// alarms that are due by then.
 
-// An Alarm is when something is to be done. The zero value is not set. Lines.mu guards it.
+// An Alarm calls its Ringer at a time. The zero value is not set. Lines.mu guards it.
 type Alarm struct {
 	ringer     Ringer
-	in         *alarms // nil: it is not among them
+	in         *alarms // nil: the alarm is not among them
 	prev, next *Alarm
 	due        time.Time
-	timer      *time.Timer // of its own, if it has needed one
+	timer      *time.Timer // its own timer, if it has needed one
 }
 
 // A Ringer is what an alarm calls, in a goroutine of its own. The call may come late: after the alarm was cancelled,
@@ -33,8 +33,8 @@ type alarms struct {
 // maxSlack is how much later an alarm may ring at most.
 const maxSlack = 10 * time.Millisecond
 
-// set makes x ring at due or, so that it can share the timer, later by a sixteenth of the time until then, but not
-// after latest. mu guards the alarms, and is held.
+// set makes x ring at due. So that x can share the timer, it may ring later by a sixteenth of the time until due, but
+// not after latest. mu guards the alarms, and is held.
 func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due, latest time.Time) {
 	x.cancel()
 	x.ringer = r
@@ -71,7 +71,7 @@ func (a *alarms) setTimer(mu *sync.Mutex, at time.Time) {
 	}
 }
 
-// cancel takes the alarm back, if it is set. The shared timer stays as it is.
+// cancel cancels the alarm, if it is set. The shared timer stays as it is.
 func (x *Alarm) cancel() {
 	if x.timer != nil {
 		x.timer.Stop()
@@ -93,7 +93,7 @@ func (x *Alarm) cancel() {
 	x.in, x.prev, x.next = nil, nil, nil
 }
 
-// ringDue is what the timer calls: it rings the alarms that are due, and sets the timer for the others.
+// ringDue is called by the timer. It rings the alarms that are due, and sets the timer for the others.
 func (a *alarms) ringDue(mu *sync.Mutex) {
 	mu.Lock()
 	defer mu.Unlock()

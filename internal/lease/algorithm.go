@@ -1,24 +1,24 @@
 // Package lease is the engine of all locks: it waits for them, acquires, renews, passes on and releases them. Package
-// locker is what users see of it, and package records keeps sessions by it.
+// locker is its public interface, and package records locks sessions with it.
 //
 // # Words
 //
-//   - A token names one holder of one lock. A lease is the time after which Redis lets the lock expire.
+//   - A token identifies one holder of one lock. A lease is the time after which Redis lets the lock expire.
 //   - A ticket is one caller in the line of a key, within one process. The head of the line alone asks Redis for the
 //     lock. When it has the lock, it owns the key, until it leaves the line or passes the key on.
-//   - A term is for how long the lock is ours, as far as its owner knows.
-//   - The queue is the processes that wait at Redis. Each has a place in it, and a notifier wakes that.
-//   - A quota bounds for how long a process passes a lock on among its own callers.
+//   - A term is the time for which the lock is ours, as far as its owner knows.
+//   - The queue is a list in Redis of the processes that wait for a lock. Each process has a place in it, and a
+//     notifier wakes the place when its turn has come.
+//   - A quota bounds how long a process may pass a lock on among its own callers.
 //   - A sweep cleans up after a round trip that has failed, but may have been done.
 //
 // # Files
 //
-// line.go is the line of one process, with the timers of alarm.go. contest.go is how the head of a line acquires the
-// lock beside other processes, in the queue of turns.go, with notifier.go and notifiers.go. term.go is for how long a
-// lock is ours, and why it is not any more. sweep.go cleans up. lease.go is a lock that stands alone; package records
-// owns its locks itself. algorithm.go is what one kind of lock does, and spin.go is the spin lock. reply.go reads the
-// replies of all locks' scripts. Its scripts are in .lua files; what they share, and how they are put
-// together, is in package lua.
+// line.go is the line of one process, with the timers of alarm.go. contest.go is how the head of a line competes with
+// other processes for the lock, in the queue of turns.go, with notifier.go and notifiers.go. term.go knows how long a
+// lock is ours, and why it was lost. sweep.go cleans up. lease.go is a lock that stands alone; package records owns its
+// locks itself. algorithm.go is what one kind of lock does, and spin.go is the spin lock. reply.go reads the replies of
+// all locks' scripts. The scripts are in .lua files; package lua puts them together from the parts that they share.
 package lease
 
 import (
@@ -31,10 +31,10 @@ import (
 
 // The errors of locks. Package locker documents them.
 var (
-	ErrTimeout        = errors.New("lock is still held by another")
-	ErrTooManyWaiters = errors.New("too many wait for this lock already")
+	ErrTimeout        = errors.New("lock is still held by another holder")
+	ErrTooManyWaiters = errors.New("too many callers wait for this lock already")
 	ErrLost           = errors.New("lock was lost")
-	ErrExpired        = errors.New("lock expired, and nobody took it")
+	ErrExpired        = errors.New("lock expired, and no other holder has taken it")
 	ErrForeign        = errors.New("the lock's key belongs to something else")
 	ErrUnavailable    = transport.ErrUnavailable
 )

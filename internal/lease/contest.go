@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// fallback is how long a place waits at most without asking Redis: a message may be lost. The time is shorter by
-	// chance, and if Timeout is short: only who asks notices a Redis that is silent.
+	// fallback is how long a place waits at most without asking Redis, since a message may be lost. The time is
+	// shortened at random. It is also shorter if Timeout is short: only a process that asks notices that Redis is
+	// silent.
 	fallback = 500 * time.Millisecond
-	// A place that is not notified asks at least this often. queue.lua waits little longer.
+	// asking is how often a place asks at least that is not notified. queue.lua waits for such a place a little longer.
 	asking = 100 * time.Millisecond
 )
 
 // Won is a lock that the head of a line has acquired.
 type Won struct {
 	Token string
-	Sent  time.Time     // when it was asked for
+	Sent  time.Time     // when the lock was asked for
 	Span  time.Duration // for how long
 }
 
@@ -30,8 +31,8 @@ type contest[W any] struct {
 	*Ticket[W]
 	algorithm  Algorithm
 	token      string
-	until      time.Time     // until then the lock was not to become free by itself, as of the last try
-	most       time.Duration // how long the caller may be kept by cleaning up
+	until      time.Time     // when the holder's lease ends, as of the last try
+	most       time.Duration // for how long cleaning up may keep the caller
 	notified   bool          // the place may have been notified since the last try
 	maybeTaken bool          // a try may have been done, so the token may have the lock
 	won        bool
@@ -39,19 +40,18 @@ type contest[W any] struct {
 	swept      bool // nothing is left in Redis, or is being swept
 }
 
-// Compete is for the head of the line. It tries until it has the lock. Then the caller owns the key. After an error,
-// which refuses the caller as an error of Enter does, the token does not hold the lock, or is being swept, and the
-// ticket has left the line. The lock may be acquired just as the caller's context ends, if other callers of this process
-// wait for it.
+// Compete is called for the head of the line. It tries until it has the lock. Then the caller owns the key. If it
+// returns an error, the ticket has left the line, and the token does not hold the lock, or is being swept. The lock may
+// be acquired just as the caller's context ends, if other callers of this process wait for it.
 func (t *Ticket[W]) Compete(a Algorithm) (Won, error) {
 	c := contest[W]{Ticket: t, algorithm: a, notified: true}
 	defer c.leaveContest() // also if the algorithm panics
 	if n := t.lines.Notifiers; n != nil && n.listening(t.Key) {
-		c.takePlace() // others of this process wait, so the lock is likely to be held
+		c.takePlace() // other callers of this process wait, so the lock is likely to be held
 	}
 	for try := 0; ; try++ {
 		sent := time.Now()
-		if !c.maybeTaken { // a token says since when, so each try has its own if possible
+		if !c.maybeTaken { // a token contains the time of its try, so each try has a new one if possible
 			c.token = NewToken(BondOf(t.Key), t.Label, sent)
 		}
 		found, err := c.try(sent)
@@ -67,7 +67,7 @@ func (t *Ticket[W]) Compete(a Algorithm) (Won, error) {
 				}
 			}
 			if err == nil && !time.Now().Before(sent.Add(valid)) {
-				err = fmt.Errorf("%w: it took a whole lease to reply", ErrUnavailable)
+				err = fmt.Errorf("%w: Redis took a whole lease to reply", ErrUnavailable)
 			}
 			if err == nil {
 				c.won = true
@@ -75,19 +75,19 @@ func (t *Ticket[W]) Compete(a Algorithm) (Won, error) {
 			}
 		}
 		c.maybeTaken = c.maybeTaken || found.MaybeTaken || scripting.MaybeDone(err)
-		if err == nil || scripting.Moving(err) { // a slot that moves is waited for, as a holder is
+		if err == nil || scripting.Moving(err) { // it waits for a slot that moves, as for a holder
 			ended := c.rest(try, found)
 			if ended == nil {
 				continue
 			}
-			err = cmp.Or(err, ended) // that a slot moves says more
+			err = cmp.Or(err, ended) // the error of a slot that moves says more
 		}
 		return Won{}, t.waitError(c.fail(found, err))
 	}
 }
 
-// try is one try, with the place if there is one. It has the time of a round trip. But if the caller has waited, it ends
-// with the wait, or an eighth of that time later: so much time it has at least.
+// try is one try, with the place if there is one. It has the time of a round trip. If less than that is left of the
+// wait, it ends an eighth of that time after the wait.
 func (c *contest[W]) try(sent time.Time) (found Attempt, err error) {
 	ctx, o, p := c.Context, c.Options, c.line.place
 	least := o.Timeout / 8
@@ -106,8 +106,8 @@ func (c *contest[W]) try(sent time.Time) (found Attempt, err error) {
 		found, err = c.algorithm.Take(ctx, c.Key, c.token, name, o.Span)
 	}
 	if name != "" {
-		// If the turn has come without a message, the subscription has missed it. The message may only be late, but
-		// a wrong suspicion costs little.
+		// If the turn has come without a message, the subscription has missed the message. Or the message is only late,
+		// but a wrong suspicion costs little.
 		if p.queued && !c.notified && len(p.notified) == 0 &&
 			(found.Joined || found.Taken && time.Now().Before(c.until)) {
 			p.notifier.resubscribe()
@@ -120,7 +120,7 @@ func (c *contest[W]) try(sent time.Time) (found Attempt, err error) {
 // fail cleans up after the last try, and returns why there are no more.
 func (c *contest[W]) fail(found Attempt, err error) error {
 	if !scripting.TimedOut(err) {
-		c.most = c.Options.Timeout / 4 // otherwise the caller has waited long enough
+		c.most = c.Options.Timeout / 4 // after a timeout the caller has waited long enough
 	}
 	if found.Taken || c.maybeTaken {
 		begun := time.Now()
@@ -129,15 +129,15 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 	}
 	c.swept = true
 	if end, ok := c.Context.Deadline(); ok && !time.Now().Before(end) {
-		<-c.Context.Done() // its timer may be a little late
+		<-c.Context.Done() // the context's timer may be a little late
 	}
 	switch {
 	case !scripting.TimedOut(err) || scripting.Moving(err) || errors.Is(c.Context.Err(), context.DeadlineExceeded):
-	case c.hurried: // the wait is over: that Redis was silent for the rest of it says nothing
+	case c.hurried: // the wait has ended: Redis was silent only for the rest of it, which says nothing
 		err = fmt.Errorf("%w: %w", c.timeout(), err)
 	default:
-		// Redis has hung for all the time of a round trip. The tickets behind would find that out one after another,
-		// the last one long after its own time.
+		// Redis was silent for all the time of a round trip. The tickets behind would find that out one after another,
+		// the last ticket long after its own Wait.
 		c.lines.Dismiss(c.Key, err)
 	}
 	if ended := context.Cause(c.Context); ended != nil && !errors.Is(err, ended) {
@@ -146,8 +146,8 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 	return err
 }
 
-// leaveContest leaves the line, unless the lock was won. Then the place is in the queue no more, unless a try that may
-// have been done comes late and puts it there again.
+// leaveContest leaves the line, unless the lock was won. A won lock has taken the place out of the queue. But a try
+// that may have been done can come late and put it there again.
 func (c *contest[W]) leaveContest() {
 	p := c.line.place
 	if p != nil {
@@ -181,7 +181,7 @@ func (c *contest[W]) takePlace() {
 	}
 }
 
-// placeName returns the name of the place for the next try, "" for none.
+// placeName returns the name of the place for the next try, or "" for a try without the place.
 func (c *contest[W]) placeName(ctx context.Context) (string, error) {
 	p, old := c.line.place, c.line.place.name
 	if p.choose() == old || old == "" {
@@ -192,7 +192,7 @@ func (c *contest[W]) placeName(ctx context.Context) (string, error) {
 		return "", err
 	}
 	p.queued = false
-	return p.name, c.ended() // the wait may be over by now
+	return p.name, c.ended() // the wait may have ended by now
 }
 
 // rest pauses after a try that found the lock held. An error ends the wait.
@@ -211,7 +211,7 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	case p == nil:
 	case p.name == "":
 		ready = p.ready()
-	case !p.queued: // it may not be
+	case !p.queued: // the place may not be in the queue
 	case p.isNotified():
 		c.notified = false
 		d = untilAsking(found.Left, min(fallback, c.Options.Timeout/4), scripting.Chance())
@@ -231,12 +231,12 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	return c.ended()
 }
 
-// untilAsking is how long a place waits for its message, at most most, if the holder's lease lasts for left more. random
-// is as in Backoff.delay.
+// untilAsking returns how long a place waits for its message: at most most, and not beyond the holder's lease, which
+// ends after left. random is as in Backoff.delay.
 func untilAsking(left, most time.Duration, random float64) time.Duration {
 	d := Backoff{Min: most, Max: most}.delay(0, random)
 	if left > 0 && left < d {
-		// left is cut to whole milliseconds, and all waiters know it.
+		// left is cut to whole milliseconds. All waiters have the same left, so chance keeps them apart.
 		return left + time.Millisecond + time.Duration(random*float64(10*time.Millisecond))
 	}
 	return d

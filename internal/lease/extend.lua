@@ -1,6 +1,6 @@
 -- Makes a held lock end some time from now.
 -- KEYS[1] lock   ARGV[1] number of the call   ARGV[2] token   ARGV[3] time in ms
--- Returns {1}: done; {0, token}: another has the lock; {-1}: nobody has.
+-- Returns {1}: done; {0, token}: another token has the lock; {-1}: the lock is free.
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[2] then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -12,29 +12,29 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Locks are locks that stand alone, as those of package locker do. The zero value is ready, and has no queue.
+// Locks are locks that stand alone, as those of package locker do. The zero value is ready for use, and has no queue.
 type Locks struct{ Lines[*Lease] }
 
-// A Lease is a lock that is held and, before that, the wait for it. It is the owner of its key's line. The methods that
-// locker.Lease also has are documented there.
+// A Lease is a lock that is held and, before that, the wait for it. It owns its key's line. locker.Lease documents the
+// methods that both have.
 type Lease struct {
 	ticket    Ticket[*Lease]
 	locks     *Locks
 	algorithm Algorithm
 	valid     func(time.Duration) time.Duration // of a Cautious algorithm; or nil
 
-	mu     sync.Mutex // guards all below; before Lines.mu; not held during a round trip
+	mu     sync.Mutex // guards all below; is locked before Lines.mu; not held during a round trip
 	state  state
 	own    bool // the lease owns its key: it has not left the line, nor passed the key on
 	quota  Quota
 	term   Term
 	alarm  Alarm                     // guarded by the lines' mutex
-	lost   chan struct{}             // closed when the lock is lost; nil until somebody asks for it
+	lost   chan struct{}             // closed when the lock is lost; nil until Lost is called
 	onLost []context.CancelCauseFunc // to be called when the lock is lost
-	why    error                     // the lock was lost
+	why    error                     // the reason for which the lock was lost
 
 	// At most one extension is under way, so that the term is that of the last one.
-	extending chan struct{} // closed when the extension is over; nil: there is none
+	extending chan struct{} // closed when the extension ends; nil: no extension is under way
 }
 
 type state int
@@ -69,13 +69,13 @@ func (k *Locks) LockAs(l *Lease, ctx context.Context, key string, a Algorithm, o
 		if err != nil {
 			return fmt.Errorf("locker: %w", err)
 		}
-		// If the lock was passed on, it may be lost by now, or come just as ctx ends.
+		// A lock that was passed on may be lost by now, or come just as ctx ends.
 		if ctx.Err() == nil && l.Validity() > 0 {
 			return nil
 		}
 		_ = l.Unlock(ctx) // its error does not matter
 		l.mu.Lock()
-		l.waitForExtension() // which is of the term that is over
+		l.waitForExtension() // which is part of the term that has ended
 		l.mu.Unlock()
 	}
 }
@@ -88,7 +88,7 @@ func (l *Lease) begin(won Won) {
 	l.locks.Own(l.ticket.Key, Holder{Token: won.Token, Lease: l}, &l.alarm, l, l.term.Renewal(), l.term.End())
 }
 
-// Token returns what names this holder in the lock's key.
+// Token returns the token of this holder, the lock's value.
 func (l *Lease) Token() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,8 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	}
 }
 
-// lose is called with mu held. The next in line need not wait for a holder that has nothing to hold.
+// lose ends the lease, whose lock is lost. The next caller in line need not wait for this holder. lose is called with
+// mu held.
 func (l *Lease) lose(why error) {
 	l.state, l.why = lost, why
 	if l.lost != nil {
@@ -140,8 +141,8 @@ func (l *Lease) lose(why error) {
 	l.leaveLine()
 }
 
-// leaveLine gives the key to the next in line, which takes the lock anew; unless the lease owns the key no more. It is
-// called with mu held.
+// leaveLine makes the next caller in line the head, which acquires the lock anew. If the lease no longer owns the key,
+// it does nothing. It is called with mu held.
 func (l *Lease) leaveLine() {
 	if l.own {
 		l.own = false
@@ -149,11 +150,11 @@ func (l *Lease) leaveLine() {
 	}
 }
 
-// Tell calls what a holder wants to be called when its lock is lost. A panic there must not end the process.
+// Tell calls cancel, which a holder has passed to OnLost. A panic of cancel must not end the process.
 func Tell(cancel context.CancelCauseFunc, why error) {
 	defer func() {
 		if v := recover(); v != nil {
-			slog.Error("latchkey: what OnLost was to call has failed", slog.String("error", scripting.Panic(v)))
+			slog.Error("latchkey: a function passed to OnLost has panicked", slog.String("error", scripting.Panic(v)))
 		}
 	}()
 	cancel(why)
@@ -161,7 +162,7 @@ func Tell(cancel context.CancelCauseFunc, why error) {
 
 // # Renewal
 
-// Ring is what the alarm calls: it extends the lease, or finds that it is over.
+// Ring is called by the alarm. It extends the lease, or finds that the lease has expired.
 func (l *Lease) Ring() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +171,7 @@ func (l *Lease) Ring() {
 	case l.state != holding:
 	case !l.term.Held(now):
 		l.lose(l.term.Overdue(now))
-	case l.extending != nil: // which sets the alarm anew when it is done
+	case l.extending != nil: // the extension sets the alarm anew when it ends
 		l.locks.SetAlarm(&l.alarm, l, l.term.End())
 	case now.Before(l.term.Renewal()):
 		l.locks.SetAlarm(&l.alarm, l, l.term.Renewal())
@@ -188,8 +189,8 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	case state == released:
 		err = fmt.Errorf("it was released: %w", ErrExpired)
 	case state == lost && err == nil:
-		// A holder that was notified of the loss does not get the lock back. This only asks who has it. If the token
-		// still has it, the lock must be released.
+		// A holder that was notified of the loss does not get the lock back. This only asks who has the lock. If the
+		// token still has it, the lock must be released.
 		err = l.algorithm.Release(ctx, l.ticket.Key, l.Token(), 0)
 		if err == nil {
 			err = ErrExpired
@@ -219,8 +220,8 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 // extend makes the lease end d from now. It is called with mu held and no extension under way. It gives mu up during the
 // round trip, and takes it again even if the algorithm ends the goroutine.
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
-	// A reply after the lease's end would be useless. If the round trip takes that long, the alarm must not wait for it
-	// to find the lease over.
+	// A reply after the lease's end would be useless. If the round trip takes that long, the alarm must find that the
+	// lease has expired without waiting for the reply.
 	ctx, cancel := context.WithDeadline(ctx, l.term.End())
 	defer cancel()
 	l.term.Asked(time.Now(), d)
@@ -266,7 +267,7 @@ func (l *Lease) waitForExtension() {
 
 func (l *Lease) Unlock(ctx context.Context) error { return l.UnlockAfter(ctx, 0) }
 
-// UnlockAfter passes the lock on to the next caller of this process, or else releases it.
+// UnlockAfter passes the lock on to the next caller of this process. If there is none, it releases the lock.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
@@ -327,8 +328,8 @@ func (l *Lease) stop(cool bool) (token string, held, again bool) {
 	return l.term.Token, held, again
 }
 
-// pass gives the lock from token to the next in line, if one waits and the process may keep the lock. If that one has left
-// meanwhile, next is the token that has the lock in Redis.
+// pass passes the lock on from token to the next caller in line, if a caller waits and the process may keep the lock.
+// If that caller has left meanwhile, next is the token that has the lock in Redis.
 func (l *Lease) pass(ctx context.Context, token string) (passed bool, next string, err error) {
 	queue, ok := l.algorithm.(Queue)
 	first, waits := l.locks.First(l.ticket.Key)
@@ -339,7 +340,7 @@ func (l *Lease) pass(ctx context.Context, token string) (passed bool, next strin
 	won := Won{Token: NewToken(BondIn(token), first.Label, now), Sent: now, Span: first.Options.Span}
 	others, err := queue.Pass(ctx, l.ticket.Key, token, won.Token, won.Span)
 	if err != nil {
-		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either may have it
+		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either token may have the lock
 			l.locks.Sweeper.Free(l.ticket.Options, l.algorithm, l.ticket.Key, won.Token, token)
 		}
 		return false, token, err

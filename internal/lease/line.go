@@ -27,16 +27,17 @@ import (
 // The head alone asks Redis for the lock (contest.go). When it has the lock, it is the owner.
 //
 // Invariant (one head): a key is in keys exactly while one ticket is its head, or its owner.
-// Invariant (first come): waiting is in the order in which the tickets came. Next and Leave take the first.
-// Invariant (one call): a ticket that has left waiting gets exactly one call; one that waits has got none.
-// Invariant (passed on): whoever became head, or was granted the key, calls Leave or a successful Next once.
-// Invariant (place): the process's place in Redis's queue belongs to the line. Only the head uses it. The last head
-// gives it up, or the head that gets the lock.
+// Invariant (first come): waiting is in the order in which the tickets came. Next and Leave take the first ticket.
+// Invariant (one call): a ticket that waits has got no call. A ticket that was called or refused has got exactly one.
+// Invariant (passed on): a caller that became head, or was granted the key, calls Leave or a successful Next exactly
+// once.
+// Invariant (place): the process's place in Redis's queue belongs to the line. Only the head uses it. It is given up by
+// the head that gets the lock, or by the last head.
 //
 // # Lock order
 //
-// The mutex of an owner (a tenure of package records, a Lease) comes before Lines.mu, and Lines.mu before none.
-// None of them is held during a round trip, nor while a function of the application's is called.
+// The mutex of an owner (a tenure of package records, or a Lease) is locked before Lines.mu. No other mutex is locked
+// while Lines.mu is held. Neither is held during a round trip, nor while a function of the application is called.
 type Lines[W any] struct {
 	Notifiers *Notifiers // of the queue between processes; nil: there is none
 	Sweeper   Sweeper
@@ -45,27 +46,28 @@ type Lines[W any] struct {
 	keys     map[string]*line[W]
 	closed   error
 	waits    alarms // when tickets have waited for long enough
-	renewals alarms // when owners are to renew their locks
+	renewals alarms // when owners must renew their locks
 }
 
-// A line is that of one key.
+// A line is the waiting line of one key.
 type line[W any] struct {
 	waiting []*Ticket[W]
 	holder  Holder
-	place   *place // in Redis's queue; nil: none, so far
+	place   *place // in Redis's queue; nil: it has none
 }
 
-// A Holder is who was last seen to hold a lock. The zero value is nobody.
+// A Holder is the last known holder of a lock. The zero value means that none is known.
 type Holder struct {
 	Token string
 	Lease *Lease // if this process holds it
 
-	granted bool      // to a ticket of this process, whose token is not known
+	granted bool      // the lock was granted to a ticket of this process, whose token is not known
 	label   string    // of that ticket
 	at      time.Time // when it was granted; or when the lease ends, if another process holds it
 }
 
-// left is how long the holder's lease lasts. It is not called with Lines.mu held, since it takes the owner's mutex.
+// left returns how long the holder's lease still lasts. It must not be called with Lines.mu held, since it locks the
+// owner's mutex.
 func (h Holder) left() time.Duration {
 	if h.Lease != nil {
 		return h.Lease.Validity()
@@ -73,10 +75,10 @@ func (h Holder) left() time.Duration {
 	return time.Until(h.at)
 }
 
-// A Ticket is one caller in line. It may enter again after a grant that was of no use: then it has its old place in
-// line, and what is left of its time.
+// A Ticket is one caller in line. If it could not use what it was granted, it may enter again: then it has its old
+// place in line, and the rest of its time.
 type Ticket[W any] struct {
-	Who     W // what an owner prepares before it grants the key
+	Who     W // the caller; an owner prepares it before it grants the key
 	Key     string
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
@@ -96,8 +98,8 @@ type outcome struct {
 	err  error
 }
 
-// Enter waits in line. Afterwards the ticket was granted the key, or it is the head: then its caller must call Compete.
-// After an error nothing is left to undo.
+// Enter waits in line. Then the ticket was granted the key or, if head is true, is the head, and its caller must call
+// Compete. After an error nothing is left to undo.
 func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	again := !t.came.IsZero()
 	if !again {
@@ -133,7 +135,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		err = held(ErrTooManyWaiters, at.holder)
 	default:
 		if t.called == nil {
-			t.called = make(chan outcome, 1) // room, so that who calls does not wait
+			t.called = make(chan outcome, 1) // has room, so that the goroutine that calls does not wait
 		}
 		i := len(at.waiting)
 		for i > 0 && t.came.Before(at.waiting[i-1].came) {
@@ -167,8 +169,8 @@ func (t *Ticket[W]) wait() (head bool, err error) {
 	if t.lines.remove(t) {
 		return false, err
 	}
-	// The call came at the same moment. What was granted is the caller's, which finds its context over; to become
-	// the head is of no use any more.
+	// The call came at the same moment. If the key was granted, the caller has it, and finds that its context has
+	// ended. A ticket that became the head leaves.
 	c := <-t.called
 	switch {
 	case c.head:
@@ -180,7 +182,7 @@ func (t *Ticket[W]) wait() (head bool, err error) {
 	return false, nil
 }
 
-// remove takes a ticket out of the line, unless it was called, or will be.
+// remove takes a ticket out of the line. It returns false if the ticket was called, or is about to be.
 func (l *Lines[W]) remove(t *Ticket[W]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,14 +195,15 @@ func (l *Lines[W]) remove(t *Ticket[W]) bool {
 	return true
 }
 
-// Ring ends the wait of a ticket whose time is over, unless it was called. An alarm calls it.
+// Ring is called by the alarm. It ends the wait of a ticket that has waited for Options.Wait, unless the ticket was
+// called.
 func (t *Ticket[W]) Ring() {
 	if t.lines.remove(t) {
 		t.called <- outcome{late: true}
 	}
 }
 
-// pop takes out the ticket that came first.
+// pop removes and returns the first ticket.
 func (at *line[W]) pop() *Ticket[W] {
 	t := at.waiting[0]
 	at.waiting = slices.Delete(at.waiting, 0, 1)
@@ -208,10 +211,10 @@ func (at *line[W]) pop() *Ticket[W] {
 	return t
 }
 
-// Anyone is the since of Next for whoever is first in line.
+// Anyone as since lets Next take the first ticket, whenever it came.
 var Anyone = time.Unix(1<<40, 0)
 
-// First returns who is first in line. It may have left by the time of Next.
+// First returns the first ticket in line. By the time of Next, the ticket may have left.
 func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,9 +224,10 @@ func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
 	return nil, false
 }
 
-// Next takes the first ticket out of the line and grants it the key. The caller is the owner no more. grant prepares
-// the ticket's Who, and is called before its goroutine goes on. Next does nothing and returns false if the line is
-// empty, or if the first ticket came after since, or has another label than that, which Redis has shown to the waiters.
+// Next takes the first ticket out of the line and grants it the key. The caller no longer owns the key. grant prepares
+// the ticket's Who, and is called before the ticket's goroutine continues. Next does nothing and returns false if the
+// line is empty, if the first ticket came after since, or if its label is not label, which the lock's token shows to
+// other waiters.
 func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool {
 	l.mu.Lock()
 	at := l.keys[key]
@@ -239,7 +243,7 @@ func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool 
 	return true
 }
 
-// Own notes that the head of a key, or the ticket that it was granted to, owns it now, as holder. The alarm rings at
+// Own notes that the head of a key, or the ticket that was granted the key, owns it now, as holder. The alarm rings at
 // due, or a little later, but not after latest.
 func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due, latest time.Time) {
 	l.mu.Lock()
@@ -264,9 +268,9 @@ func (l *Lines[W]) CancelAlarm(a *Alarm) {
 	a.cancel()
 }
 
-// Leave is called once, by an owner that does not pass its key on, or by a head that has not got the lock. The first
-// ticket in line is the head then. The alarm of the one that leaves is cancelled. If nobody is in line, Leave returns
-// the place of the process: the head must quit it.
+// Leave is called once, by an owner that does not pass its key on, or by a head that has not got the lock. The caller's
+// alarm is cancelled. The first ticket in line becomes the head. If the line is empty, Leave returns the place of the
+// process, which the head must quit.
 func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -298,8 +302,8 @@ func (at *line[W]) dismiss(why error) {
 	at.waiting = nil
 }
 
-// Close refuses all tickets that wait, and all later ones, with why. It ends the sweeps and the Notifiers: a lock that
-// was to be swept is free when its lease ends. It does not touch owners.
+// Close refuses all tickets that wait, and all later tickets, with why. It ends the sweeps and the Notifiers: a lock
+// that was not swept yet expires with its lease. It does not touch owners.
 func (l *Lines[W]) Close(why error) {
 	if l.Notifiers != nil {
 		defer l.Notifiers.shutDown()
@@ -320,7 +324,7 @@ func (l *Lines[W]) isClosed() error {
 	return l.closed
 }
 
-// holder returns who was last seen to hold the lock of a key.
+// holder returns the last known holder of the lock of a key.
 func (l *Lines[W]) holder(key string) Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -330,8 +334,8 @@ func (l *Lines[W]) holder(key string) Holder {
 	return Holder{}
 }
 
-// ended returns why the wait of a ticket has ended, or nil. A context with a deadline would do as well, but costs each
-// wait 0.7 µs and 4 allocations.
+// ended returns why the wait of a ticket has ended, or nil. A context with a deadline would tell the same, but costs
+// each wait 0.7 µs and 4 allocations.
 func (t *Ticket[W]) ended() error {
 	if cause := context.Cause(t.Context); cause != nil {
 		return cause
@@ -345,15 +349,15 @@ func (t *Ticket[W]) ended() error {
 	return nil
 }
 
-// timeout returns an ErrTimeout that says who the holder is, if that is known.
+// timeout returns an ErrTimeout, with the holder if one is known.
 func (t *Ticket[W]) timeout() error {
 	return held(ErrTimeout, t.lines.holder(t.Key))
 }
 
-// remains is what is left of Options.Wait.
+// remains returns the rest of Options.Wait.
 func (t *Ticket[W]) remains() time.Duration { return time.Until(t.came.Add(t.Options.Wait)) }
 
-// patience is remains, or less if the caller's context ends sooner.
+// patience returns remains, or less if the caller's context ends sooner.
 func (t *Ticket[W]) patience() time.Duration {
 	left := t.remains()
 	if end, ok := t.Context.Deadline(); ok {
@@ -365,7 +369,7 @@ func (t *Ticket[W]) patience() time.Duration {
 // waitError returns the error of a wait that err has ended.
 func (t *Ticket[W]) waitError(err error) error {
 	if closed := t.lines.isClosed(); closed != nil && errors.Is(err, ErrUnavailable) {
-		err = closed // this is the cause, whatever the client says of itself
+		err = closed // closed is the cause, whatever error the client returns
 	}
 	return fmt.Errorf("waited %v for %s: %w", time.Since(t.came).Round(time.Millisecond), excerpt.Of(t.Key), err)
 }

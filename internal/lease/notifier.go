@@ -17,14 +17,14 @@ import (
 const channelPrefix = "latchkey:wake:"
 
 const (
-	idleTime      = 200 * time.Millisecond // for which a subscription outlasts the last place: the next comes soon
+	idleTime      = 200 * time.Millisecond // for which a subscription outlasts the last place: the next place comes soon
 	retryTime     = 5 * time.Second        // until the next try, after a subscription has failed
 	subscribeTime = 2 * time.Second        // for which a subscription is waited for, at most
 )
 
-// A notifier wakes places of one process when their turn has come, by one subscription to a channel of its own. The
-// subscription, and the goroutine which receives from it, exist only while somebody waits. They also end if a message
-// that was due has not come, and when the Lines are closed.
+// A notifier wakes places of one process when their turn has come, by one subscription to a channel that no other
+// process has. The subscription, and the goroutine that receives from it, exist only while callers wait. They also end
+// if a message that was due has not come, and when the Lines are closed.
 type notifier struct {
 	all     *Notifiers // to which it belongs
 	key     string     // in byKey
@@ -32,11 +32,11 @@ type notifier struct {
 
 	mu           sync.Mutex // guards all below
 	places       map[int]*place
-	numbered     int                // places, ever
+	numbered     int                // how many places there were
 	subscription *subscription      // nil while there is none
-	starting     time.Time          // since when a subscription begins; zero: none does
-	ready        chan struct{}      // closed when that has succeeded or failed
-	cancel       context.CancelFunc // ends the subscription, also one that begins
+	starting     time.Time          // when a try to subscribe began; zero: none is under way
+	ready        chan struct{}      // closed when that try has succeeded or failed
+	cancel       context.CancelFunc // ends the subscription, or the try
 	retry        time.Time          // no subscription is tried before
 	idle         *time.Timer        // runs while there are no places
 	closed       bool
@@ -44,7 +44,7 @@ type notifier struct {
 
 type subscription struct {
 	transport.Subscription
-	received bool // anything at all; guarded by the notifier's mu
+	received bool // it has received a message; guarded by the notifier's mu
 }
 
 // shutDown ends the subscription and the goroutine, for good.
@@ -58,7 +58,8 @@ func (n *notifier) shutDown() {
 	}
 }
 
-// stopWhenIdle is called with mu held, when there may be no places any more.
+// stopWhenIdle ends the subscription a while after the last place has gone. It is called with mu held, when places may
+// be empty.
 func (n *notifier) stopWhenIdle() {
 	if len(n.places) > 0 || n.closed {
 		return
@@ -84,8 +85,8 @@ func (n *notifier) resubscribe() {
 	n.drop(n.subscription)
 }
 
-// drop is called with mu held, when s has failed. If it has never received anything, the next subscription is not likely
-// to.
+// drop ends s, which has failed. If s has never received anything, the next subscription probably will not either, so
+// it waits for retryTime. drop is called with mu held.
 func (n *notifier) drop(s *subscription) {
 	if s != nil && s == n.subscription {
 		n.unsubscribe()
@@ -101,7 +102,7 @@ func (n *notifier) unsubscribe() {
 	n.cancel()
 }
 
-// subscribeOnce is called with mu held. It does nothing if there is a subscription, or cannot be one now.
+// subscribeOnce begins a subscription, unless there is one or none can be had now. It is called with mu held.
 func (n *notifier) subscribeOnce() {
 	if n.subscription == nil && n.starting.IsZero() && !n.closed && !time.Now().Before(n.retry) {
 		var ctx context.Context
@@ -111,8 +112,8 @@ func (n *notifier) subscribeOnce() {
 	}
 }
 
-// listen is the goroutine of one subscription, until ctx ends or the connection breaks. What follows a call of the client
-// is deferred, since the client may end the goroutine.
+// listen is the goroutine of one subscription, until ctx ends or the connection breaks. Everything that must happen
+// after a call of the client is deferred, since the client may end the goroutine.
 func (n *notifier) listen(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	s := n.begin(ctx)
@@ -160,11 +161,11 @@ func (n *notifier) begin(ctx context.Context) (s *subscription) {
 	return s
 }
 
-// subscriptionEnded is called when nothing more is received.
+// subscriptionEnded is called when nothing more is received from s.
 func (n *notifier) subscriptionEnded(s *subscription, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s.received = s.received || errors.Is(err, transport.ErrMoved) // the next one is as good
+	s.received = s.received || errors.Is(err, transport.ErrMoved) // the next subscription will work as well
 	n.drop(s)
 	// It is not known which of the places should have been notified. First come, first served.
 	for _, number := range slices.Sorted(maps.Keys(n.places)) {
@@ -172,19 +173,19 @@ func (n *notifier) subscriptionEnded(s *subscription, err error) {
 	}
 }
 
-// notify wakes the place that a message names. A place that has left quits again: a copy of the take that joined the queue
-// may have put it there again.
+// notify wakes the place that a message names. If the place has left, it quits the queue again: a copy of its take may
+// have put it there again.
 func (n *notifier) notify(s *subscription, message string) {
 	name, key, _ := strings.Cut(message, " ")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.received = true
-	number, _ := strconv.Atoi(strings.TrimPrefix(name, n.channel+"/")) // 0 if it is no place of ours
+	number, _ := strconv.Atoi(strings.TrimPrefix(name, n.channel+"/")) // 0 if it is not a place of this notifier
 	switch p := n.places[number]; {
 	case p != nil:
 		p.notify()
 	case number > 0 && !n.closed:
-		go func() { _ = n.all.quit(context.Background(), key, name) }() // else its turn ends by itself
+		go func() { _ = n.all.quit(context.Background(), key, name) }() // if that fails, the turn ends by itself
 	}
 }
 

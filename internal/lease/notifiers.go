@@ -9,10 +9,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Notifiers wake the places of one process. One notifier, with one subscription, serves all keys. On a cluster, a
-// message is counted only by the node to which it is published, and only those that listen there are counted. So on a
-// cluster each key that is waited for has a notifier of its own. It listens to a channel in the key's slot, and a script
-// that releases the lock publishes to that channel by SPUBLISH.
+// Notifiers wake the places of one process. One notifier, with one subscription, serves all keys. On a cluster,
+// publishing a message returns only how many subscribers of that node have received it. So on a cluster each key that
+// is waited for has its own notifier. It listens to a channel in the key's slot, and a script that releases the lock
+// publishes to that channel by SPUBLISH.
 type Notifiers struct {
 	subscriber Subscriber
 	quit       func(ctx context.Context, key, place string) error
@@ -51,7 +51,7 @@ func (n *Notifiers) placeFor(key string) *place {
 	return own.newPlace()
 }
 
-// keyOf is the key in byKey of the notifier for the lock of key.
+// keyOf returns the key in byKey of the notifier for the lock of key.
 func (n *Notifiers) keyOf(key string) string {
 	if n.subscriber.IsCluster() {
 		return key
@@ -86,8 +86,8 @@ func (n *Notifiers) forget(own *notifier) {
 	}
 }
 
-// channelTag is the end of a channel's name, which puts the channel into the slot of key. A place, of which the channel
-// is a part, is one word in the queue.
+// channelTag returns the end of a channel's name. It puts the channel into the slot of key. The channel is part of a
+// place's name, which is one word in the queue, so the tag has no white space.
 func channelTag(key string) string {
 	tag, _ := HashTag(key)
 	if strings.ContainsAny(tag, " \t\n\v\f\r\x00") {

@@ -19,8 +19,8 @@ type Options struct {
 	Span                          time.Duration // by WithDefaults: for how long a lock is taken
 }
 
-// HeldError adds the owner to err, an ErrTimeout or ErrTooManyWaiters, of a caller that has not got a lock. Package
-// locker sets it: the error is a locker.HeldError.
+// HeldError adds the owner of a lock to err, an ErrTimeout or ErrTooManyWaiters. Package locker sets it: the error is a
+// locker.HeldError.
 var HeldError = func(err error, _ Owner, _ time.Duration) error { return err }
 
 // Defaults of [Options].
@@ -50,7 +50,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// held returns err, of a caller that has not acquired the lock since h had it, with what is known of h.
+// held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h.
 func held(err error, h Holder) error {
 	owner, ours := ParseToken(h.Token)
 	if h.granted {
@@ -86,7 +86,7 @@ func (o Options) pause(try int, left, patience time.Duration, random float64) (t
 	if left > patience {
 		return 0, false
 	}
-	// left is cut to whole milliseconds, and a crowd that slept until the same moment should not come back at once.
+	// left is cut to whole milliseconds, and callers that slept until the same moment should not all try at once.
 	return left + min(time.Millisecond+d, (patience-left)/2), true
 }
 

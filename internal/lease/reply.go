@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// The replies of a lock's scripts. This is their first value.
+// The first value of the replies of a lock's scripts.
 const (
 	stateDone    = 1
 	stateLost    = 0 // another has the lock: its token and the time left in ms may follow
@@ -67,8 +67,8 @@ func ReadTake(reply scripting.Reply, err error) (Attempt, error) {
 	}
 }
 
-// ReadHolder reads what a script replies about a lock that another has. Behind the first value comes its token and,
-// if they are known, the time left in ms and the result of joining the queue.
+// ReadHolder reads the reply of a script that found the lock held by another token. Behind the first value come the
+// token and, if they are known, the time left in ms and the result of joining the queue.
 func ReadHolder(reply scripting.Reply) (Attempt, error) {
 	value, ok1 := reply.TextAt(1)
 	left, ok2 := reply.IntAt(2)
@@ -84,7 +84,7 @@ func ReadHolder(reply scripting.Reply) (Attempt, error) {
 	return found, nil
 }
 
-// HeldBy returns what a try has found, if the lock has this value.
+// HeldBy returns the outcome of a try that found the lock with this value.
 func HeldBy(value string) Attempt {
 	switch {
 	case isPlace(value): // the lock is being given to another process
@@ -98,8 +98,8 @@ func HeldBy(value string) Attempt {
 // Unnamed is the Holder of a lock whose value is empty. That is no token, so the lock is foreign.
 const Unnamed = " "
 
-// Unexpected is the error of a reply that no script of ours gives. The error does not contain the reply, which may hold
-// a secret.
+// Unexpected returns the error of a reply that no script of ours gives. The error does not contain the reply, which may
+// hold a secret.
 func Unexpected(reply scripting.Reply) error {
 	return fmt.Errorf("%w: unexpected reply of a script, with %d values", ErrUnavailable, reply.Len())
 }

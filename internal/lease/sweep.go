@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Sweeper cleans up, in the background, what a round trip may have left in Redis. The zero value is ready.
+// A Sweeper removes, in the background, what a round trip may have left in Redis. The zero value is ready for use.
 //
 // If a round trip may have been done, its command, or a copy of it, may still be on its way, and reach Redis after a
 // sweep. So the sweep is repeated, at growing intervals, for the time of one lease. If a command comes even later and
@@ -16,13 +16,13 @@ import (
 // A Sweeper runs from timers, so no goroutine waits for it. It ends by itself, or when the Lines are closed.
 type Sweeper struct{ closed atomic.Bool }
 
-// Sweep calls clean in the background. clean reports whether Redis replied. maybeDone: the round trip may have been
-// done.
+// Sweep calls clean in the background. clean reports whether Redis replied. maybeDone tells that the round trip may
+// have been done.
 func (s *Sweeper) Sweep(o *Options, maybeDone bool, clean func(context.Context) bool) {
 	s.sweepFirst(o, 0, maybeDone, clean)
 }
 
-// sweepFirst is Sweep, but the caller does the first sweep itself, for as long as first, if that is not 0.
+// sweepFirst is like Sweep, but if first is not 0, the first sweep is done before it returns, for at most first.
 func (s *Sweeper) sweepFirst(o *Options, first time.Duration, maybeDone bool, clean func(context.Context) bool) {
 	if first > 0 {
 		s.run(o, 0, first, maybeDone, clean)
@@ -31,7 +31,7 @@ func (s *Sweeper) sweepFirst(o *Options, first time.Duration, maybeDone bool, cl
 	}
 }
 
-// run calls clean for at most most, age after the round trip, and makes sure that it is called again.
+// run calls clean for at most most. It is called age after the round trip, and schedules the next call.
 func (s *Sweeper) run(o *Options, age, most time.Duration, maybeDone bool, clean func(context.Context) bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()

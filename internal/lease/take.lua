@@ -1,13 +1,13 @@
--- Takes the lock for a token, if nobody has it.
+-- Takes the lock for a token, if it is free.
 -- KEYS[1] lock    KEYS[2] queue
 -- ARGV[1] number of the call   ARGV[2] token   ARGV[3] lease in ms   ARGV[4] place in the queue, '' for none
--- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another
--- has it, -1 for one without end, 0 where that may not be asked, and joined is what
--- join returns, 0 without a place; {-2}: the key is no lock.
+-- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it, with -1
+-- for a lock that does not expire, 0 if that may not be asked, and the result of join, 0 without a place;
+-- {-2}: the key is not a lock.
 {{template "queue"}}
 local place = ARGV[4]
--- taken is the answer where the token has the lock. It needs its place no more, not even one
--- that a try that came late has put into the queue again.
+-- taken is the result when the token has the lock. The place is then removed from the queue, even if a
+-- late try has put it there again.
 local function taken()
   if place ~= '' then
     quit(KEYS[2], place)
@@ -24,7 +24,7 @@ if type(holder) == 'table' then
   end
   return holder
 end
--- It may be our own, from a try whose reply was lost.
+-- The token may be our own, from a try whose reply was lost.
 if holder == ARGV[2] then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   return taken()

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A Term is for how long a lock is ours. It is a plain value. Its owner, a tenure of package records or a Lease,
-// guards it with a mutex of its own, sends what it asks for, and tells it the outcome.
+// A Term is the time for which a lock is ours. It is a plain value without a mutex. Its owner, a tenure of package
+// records or a Lease, guards it, sends the commands, and tells it the outcomes.
 //
 //	         Begin               Asked             Answered: nil
 //	(zero) ─────────▶ held ─────────────────▶ asked ──────────────▶ held, longer
@@ -20,22 +20,22 @@ import (
 //	                  held ── now >= End ──────┴─▶ over
 //
 // Invariant (never longer than Redis): End is not after the moment at which Redis lets the lock expire, whatever
-// becomes of what is under way: it counts from before the command was sent.
-// Invariant (one question): between Asked and Answered there is no other Asked.
-// Invariant (limit): nothing is asked for that would make the lock last beyond the limit.
+// becomes of the command under way. End counts from before the command was sent.
+// Invariant (one command): between Asked and Answered there is no other Asked.
+// Invariant (limit): no command makes the lock last beyond the limit.
 type Term struct {
 	Token string // in the lock, as far as Redis has replied
 
 	options *Options
 	valid   func(time.Duration) time.Duration // see Cautious; nil: all of a lease
-	drift   time.Duration                     // what the holder may not rely on of a lease
+	drift   time.Duration                     // the part of a lease on which the holder must not rely
 	end     time.Time                         // of the lock
-	limit   time.Time                         // up to when the present holder may have it: its MaxHold
-	renewed time.Time                         // when the last command was sent that made it last
+	limit   time.Time                         // up to when the present holder may have the lock: its MaxHold
+	renewed time.Time                         // when the last successful command was sent
 
 	sent     time.Time     // the command under way; zero: there is none
-	asked    time.Duration // for which it asks
-	before   time.Time     // end, before it was sent
+	asked    time.Duration // the lease that this command asks for
+	before   time.Time     // end, before this command was sent
 	troubled time.Time     // no extension has succeeded since then; zero: none has failed
 	trouble  error         // of the last extension
 }
@@ -50,17 +50,17 @@ func (t *Term) Begin(won Won, o *Options, valid func(time.Duration) time.Duratio
 	t.limit = won.Sent.Add(o.MaxHold)
 }
 
-// Limit is for the next holder, who begins now.
+// Limit sets the limit for the next holder, who begins now.
 func (t *Term) Limit(now time.Time, maxHold time.Duration) { t.limit = now.Add(maxHold) }
 
-// Prolong lets the holder have the lock for as long as it lasts now, beyond MaxHold.
+// Prolong lets the holder have the lock until its present end, even beyond MaxHold.
 func (t *Term) Prolong() {
 	if t.limit.Before(t.end) {
 		t.limit = t.end
 	}
 }
 
-// End is up to when the present holder may rely on the lock.
+// End returns up to when the present holder may rely on the lock.
 func (t *Term) End() time.Time {
 	if t.limit.Before(t.end) {
 		return t.limit
@@ -76,14 +76,14 @@ func (t *Term) Fresh(now time.Time) bool {
 	return t.end.Sub(now) >= min(t.options.Lease, t.limit.Sub(now))*2/3
 }
 
-// Span is for how long the lock is to be asked for now.
+// Span returns the lease that a renewal must ask for now.
 func (t *Term) Span(now time.Time) time.Duration {
 	return max(time.Millisecond, WholeMillis(min(t.options.Lease, t.limit.Sub(now))))
 }
 
-// Renewal is when the owner must look next: when two thirds of a lease are left. If the limit does not let the lock
-// last longer, a renewal only asks whether the lock is still ours: a third of a lease after the last time, up to the
-// end.
+// Renewal returns when the owner must renew the lock next: when two thirds of a lease are left. If the limit does not
+// let the lock last longer, a renewal only asks whether the lock is still ours. It does so a third of a lease after the
+// last command, but not after the end.
 func (t *Term) Renewal() time.Time {
 	at := t.end.Add(-t.options.Lease * 2 / 3)
 	if t.end.Before(t.limit.Add(-t.drift)) {
@@ -107,7 +107,7 @@ func (t *Term) Asked(now time.Time, d time.Duration) {
 	}
 }
 
-// until is when a lease of d ends that was asked for at sent. Redis started counting later.
+// until returns when a lease of d ends that was asked for at sent. Redis starts counting later.
 func (t *Term) until(sent time.Time, d time.Duration) time.Time {
 	if t.valid != nil {
 		d = t.valid(d)
@@ -126,7 +126,7 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
 		return WhyLost(err)
 	}
-	// Redis is unavailable. It may be back before the lease is over.
+	// Redis is unavailable. It may be back before the lease ends.
 	if t.trouble == nil {
 		t.troubled = sent
 	}
@@ -140,7 +140,7 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 	return nil
 }
 
-// Retry is when a renewal that has failed is tried again.
+// Retry returns when a renewal that has failed must be repeated.
 func (t *Term) Retry(now time.Time) time.Time {
 	at := now.Add(t.options.Lease / 10)
 	if end := t.End(); end.Before(at) {
@@ -151,10 +151,10 @@ func (t *Term) Retry(now time.Time) time.Time {
 
 // # Why a lock was lost
 //
-// The errors are for people who read logs: nothing is decided by their texts. They wrap ErrLost, and no other error of
-// this package.
+// The texts of these errors are for people who read logs; no code depends on them. The errors wrap ErrLost, and no
+// other error of this package.
 
-// Overdue is why the term is over, if nobody has taken the lock away.
+// Overdue returns why the term has ended, if no reply has told that the lock is lost.
 func (t *Term) Overdue(now time.Time) error {
 	switch {
 	case !t.end.Before(t.limit.Add(-t.drift)):

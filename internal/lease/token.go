@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
-// An Owner is what a token says about its holder; see locker.Owner.
+// An Owner is the holder of a lock, as its token describes it; see locker.Owner.
 type Owner struct {
 	Host  string
 	PID   int
@@ -43,11 +43,11 @@ func thisProcess() Owner {
 	return Owner{Host: host, PID: n}
 }
 
-// IDLength is the length of a token's first part, its ID, which alone makes the token unique.
+// IDLength is the length of a token's ID, its first part, which alone makes the token unique.
 const IDLength = 16
 
-// A Bond is what all IDs of one lock begin with: four letters or digits that are derived from its key. It costs no more
-// bytes, and shows if an ID is at another key, except for one in 15 million.
+// A Bond is the beginning of all IDs of one lock: four letters or digits that are derived from the lock's key. It shows
+// whether an ID belongs to another key, with one error in 15 million, and makes no ID longer.
 type Bond [4]byte
 
 // BondOf returns the bond of the lock at the key that the parts make. It is FNV-1a in letters and digits. Sessions need
@@ -73,8 +73,8 @@ func BondIn(token string) (bond Bond) {
 	return bond
 }
 
-// NewID returns IDLength letters and digits: a bond, and 71 random bits. It need not be secret, but unique among all that
-// ever had one lock, or wrote one record. Of a million, two are equal with a probability of 10^-9.
+// NewID returns IDLength letters and digits: a bond, and 71 random bits. An ID need not be secret, but must be unique
+// among all IDs that one lock or one record ever had. Among a million IDs, two are equal with a probability of 10^-9.
 func NewID(bond Bond) string { return string(appendID(make([]byte, 0, IDLength), bond)) }
 
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -89,7 +89,7 @@ func appendID(b []byte, bond Bond) []byte {
 	return b
 }
 
-// NewToken returns a new token for the lock with that bond, which also says who the holder is:
+// NewToken returns a new token for the lock with this bond. It also describes the holder:
 //
 //	<id> <Unix ms> <host>/<pid> <label>
 func NewToken(bond Bond, label string, now time.Time) string {
@@ -106,7 +106,7 @@ func NewToken(bond Bond, label string, now time.Time) string {
 	return string(b)
 }
 
-// ParseToken returns what a token says about its holder. It returns false if the text is not a token.
+// ParseToken returns the holder that a token describes. It returns false if the text is not a token.
 func ParseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
 	since, rest, _ := strings.Cut(rest, " ")

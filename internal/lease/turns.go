@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// The queue of a key is the processes that wait for it. It is a string in Redis, next to the lock; see queue.lua. A
-// process has one place in it, however many of its callers wait. A release gives the lock to the first place, and
-// publishes that. Then the process of that place takes the lock over for one of its callers.
+// The queue of a key is the list of processes that wait for the lock. It is a string in Redis, next to the lock; see
+// queue.lua. A process has one place in the queue, however many of its callers wait. A release gives the lock to the
+// first place, and publishes that. Then the process of that place takes the lock over for one of its callers.
 //
-// The message is a hint and nothing else. What counts is the lock's value: the process asks for it when it is notified,
-// and now and then without that. So a lost message costs a little time, and one too many does nothing. A process that
-// has died does not listen, and is passed over at once. One that listens and does not take the lock is passed over
+// The message is only a hint. The lock's value counts: the process asks for it when it is notified, and now and then
+// without a message. So a lost message costs a little time, and a superfluous message does nothing. A process that has
+// died does not listen, and is passed over at once. A process that listens but does not take the lock is passed over
 // after a second.
 //
-// A copy of a take that the network has made may join the queue when its caller has long left. The turn of that place
-// of nobody ends as soon as its process is notified. If the process cannot be notified, the turn ends after a quarter
-// of a second. Then the place is in the queue no more.
+// If the network has made a copy of a take, the copy may join the queue when the caller has long left. The turn of such
+// a place ends as soon as its process is notified. If the process cannot be notified, the turn ends after a quarter of
+// a second. Then the place is no longer in the queue.
 
-// A place is a process's in the queue of a key. The head of the line uses it, and leaves it to the next head when it
-// gives up. So a process keeps its turn however impatient its callers are.
+// A place is the place of a process in the queue of a key. The head of the line uses the place, and leaves it to the
+// next head when it gives up. So a process keeps its turn however impatient its callers are.
 type place struct {
 	notifier *notifier
 	sweeper  *Sweeper
 	options  *Options // of the head that made it
 	queue    Queue    // its algorithm
 	key      string
-	name     string        // chosen when it is first used
-	number   int           // counts all places of the notifier
-	queued   bool          // it was in the queue after the last try
+	name     string        // chosen when the place is first used
+	number   int           // unique among the notifier's places
+	queued   bool          // the place was in the queue after the last try
 	notified chan struct{} // gets a value when the turn has come, or may have
-	// maybeQueued: a try may have been done, so it may be in the queue, or still get there, all the same.
+	// maybeQueued: a try may have been done, so the place may be in the queue, or still get there.
 	maybeQueued bool
 }
 
-// isPlace reports whether a lock with this value is being given to a place. Otherwise it is held.
+// isPlace reports whether value is the name of a place: the lock is being given to it. Otherwise the lock is held.
 func isPlace(value string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(value, "-"), channelPrefix)
 }
@@ -55,7 +55,7 @@ func (p *place) quit(first time.Duration) {
 	}
 }
 
-// forget is for a place that is in no queue any more.
+// forget removes a place that is no longer in the queue from its notifier.
 func (p *place) forget() {
 	n := p.notifier
 	n.mu.Lock()
@@ -81,10 +81,10 @@ func (p *place) isNotified() bool {
 	return n.subscription != nil && !strings.HasPrefix(p.name, "-")
 }
 
-// choose returns the name of the place. It is "" until it is known whether the place will be notified: before that,
-// the lock might be won without the place, and be given to it later. The name changes once, if the subscription is gone
-// and cannot be had again: a release that gave the lock to the old name would find that nobody listens, and pass it
-// over forever.
+// choose returns the name of the place. The name is "" until it is known whether the place will be notified: before
+// that, the lock might be won without the place, and be given to the place later. The name changes once, if the
+// subscription has ended and cannot be renewed: a release that gave the lock to the old name would find no listener,
+// and pass the place over every time.
 func (p *place) choose() string {
 	n := p.notifier
 	n.mu.Lock()
@@ -95,7 +95,7 @@ func (p *place) choose() string {
 	case strings.HasPrefix(p.name, "-"):
 	case n.subscription != nil:
 		p.name = name
-	case n.starting.IsZero() || time.Since(n.starting) > subscribeTime: // there will be none for a while
+	case n.starting.IsZero() || time.Since(n.starting) > subscribeTime: // there will be no subscription for a while
 		p.name = "-" + name
 	}
 	return p.name
@@ -108,21 +108,21 @@ func (p *place) notify() {
 	}
 }
 
-// A process may pass a lock on among its own callers, for a while: long enough that a change of processes, some round
-// trips and a message, does not count; short enough that others do not notice.
+// How long a process may pass a lock on among its own callers: long enough that the cost of a change of processes, some
+// round trips and a message, does not matter, and short enough that other processes do not notice.
 const (
 	maxHolders = 33
 	maxTime    = 10 * time.Millisecond
-	// Other processes may wait without being in the queue: programs that poll, or earlier versions of this one. Now
-	// and then they have their chance, too.
+	// Other processes may wait without being in the queue: programs that poll, or earlier versions of this one. They
+	// get a chance after this time.
 	maxTimeAlone = time.Second
 )
 
-// A Quota is how much of that while is used up.
+// A Quota is how much of that a process has used.
 type Quota struct {
 	Began   time.Time // when the process asked for the lock
-	Holders int       // that have had it since
-	Others  bool      // other processes wait for it, as of the last round trip
+	Holders int       // how many holders have had the lock since
+	Others  bool      // other processes wait for the lock, as of the last round trip
 }
 
 // Over reports whether the lock must be released although callers of this process wait.

@@ -1,5 +1,5 @@
-// Package leasetest has locks in memory, of which the tests of packages lease and locker make
-// their fake algorithms.
+// Package leasetest has locks in memory, from which the tests of packages lease and locker make fake
+// algorithms.
 package leasetest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Locks go by the clock of the bubble, and know how an algorithm on them was called. The zero
-// value is ready.
+// Locks use the clock of the bubble, and record the calls of an algorithm on them. The zero value is
+// ready.
 type Locks struct {
 	mu    sync.Mutex // guards all below
 	locks map[string]entry
@@ -21,14 +21,14 @@ type entry struct {
 	end   time.Time
 }
 
-// A Call is that of a method of an algorithm.
+// A Call is a call of a method of an algorithm.
 type Call struct {
 	Method, Key, Token string
 	D                  time.Duration
 	At                 time.Time
 }
 
-// Record notes a call, and returns how many of its method there are now.
+// Record records a call, and returns how many calls of its method there are so far.
 func (l *Locks) Record(method, key, token string, d time.Duration) int {
 	l.mu.Lock()
 	l.calls = append(l.calls, Call{method, key, token, d, time.Now()})
@@ -36,7 +36,7 @@ func (l *Locks) Record(method, key, token string, d time.Duration) int {
 	return len(l.Made(method))
 }
 
-// Take makes token the holder of key for d, unless another is.
+// Take makes token the holder of key for d, unless another token holds it.
 func (l *Locks) Take(key, token string, d time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *Locks) Take(key, token string, d time.Duration) bool {
 	return free
 }
 
-// Change makes the lease of token end d from now, if that has the lock, and returns who has.
+// Change makes the lease of token end d from now, if token has the lock, and returns the holder.
 func (l *Locks) Change(key, token string, d time.Duration) (holder string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Locks) Change(key, token string, d time.Duration) (holder string) {
 	return holder
 }
 
-// Put makes somebody else the holder of key for d; not even a token can help it.
+// Put makes another token the holder of key for d, whether or not it is held.
 func (l *Locks) Put(key, token string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Locks) holder(key string) string {
 	return ""
 }
 
-// Left returns for how long key is held.
+// Left returns how much longer key is held.
 func (l *Locks) Left(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package locksite lets package lockertest work on the servers of package redistest.
+// Package locksite runs package lockertest on the servers of package redistest.
 package locksite
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/lockertest"
 )
 
-// New returns a site on nodes. lock makes the lock of one process, which reaches each node
-// through a proxy of its own.
+// New returns a site on nodes. lock makes the lock of one process, which reaches each node through a
+// separate proxy.
 func New(t *testing.T, nodes []*redistest.Server, lock func(ways []*redistest.Proxy, o locker.Options) locker.Locker) lockertest.Site {
 	return lockertest.Site{
 		New: func(o locker.Options) *lockertest.Process {
@@ -30,7 +30,7 @@ func New(t *testing.T, nodes []*redistest.Server, lock func(ways []*redistest.Pr
 			}
 		},
 		Forget: func(node int, key string) {
-			nodes[node].Do(t, "DEL", key, "{"+key+"}.owner") // which Timestamp has beside it
+			nodes[node].Do(t, "DEL", key, "{"+key+"}.owner") // the note of Timestamp
 		},
 		Keys: func(node int) []string { return nodes[node].Keys(t) },
 	}
@@ -55,7 +55,7 @@ func newProcess(l locker.Locker, ways []*way) *lockertest.Process {
 			n := 0
 			for _, w := range ways {
 				for _, command := range w.proxy.Commands() {
-					if !greets(command) && command.Name != "PING" { // by which a client sees whether a connection lives
+					if !greets(command) && command.Name != "PING" { // with which a client checks a connection
 						n++
 					}
 				}
@@ -65,11 +65,11 @@ func newProcess(l locker.Locker, ways []*way) *lockertest.Process {
 	}
 }
 
-// A way is how the exchanges of one process with one node go.
+// A way is how the round trips of one process with one node go.
 type way struct {
 	proxy *redistest.Proxy
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards all below
 	faults []lockertest.Fault
 	paused bool
 }
@@ -98,7 +98,7 @@ func (w *way) resume() {
 	w.paused = false
 }
 
-// greets reports whether a command is what some clients begin a connection with.
+// greets reports whether a command is one with which some clients begin a connection.
 func greets(c redistest.Command) bool {
 	return c.Name == "HELLO" || c.Name == "CLIENT" || c.Name == "CLUSTER"
 }
@@ -111,7 +111,7 @@ func (w *way) fate(c redistest.Command) redistest.Fault {
 		return redistest.Pass
 	case w.paused:
 		return redistest.HangCommand
-	case len(w.faults) == 0, c.Name == "PING": // by which a client sees whether a connection lives
+	case len(w.faults) == 0, c.Name == "PING": // with which a client checks a connection
 		return redistest.Pass
 	}
 	fault := w.faults[0]

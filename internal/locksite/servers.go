@@ -7,10 +7,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Servers lends real servers, since a hundred of them would take their time to start.
-// Nobody shares one.
+// Servers lends real servers, since a hundred of them would take long to start. No two tests share a
+// server at the same time.
 type Servers struct {
-	TB testing.TB // when it ends, they end
+	TB testing.TB // the servers end with it
 
 	mu   sync.Mutex
 	idle []*redistest.Server
@@ -18,7 +18,7 @@ type Servers struct {
 
 // Get returns an empty server until t ends.
 func (s *Servers) Get(t *testing.T) *redistest.Server {
-	redistest.Binary(t) // or t is skipped, and not what TB is
+	redistest.Binary(t) // skips t, not TB, if there is no server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var server *redistest.Server

@@ -11,8 +11,8 @@ import (
 )
 
 // Run checks that locks keep the promises of a Locker over a client on one real server, each in a
-// parallel subtest. open returns a client of what is at an address, as package storetest wants it.
-// What Redlock does with several servers does not depend on the client.
+// parallel subtest. open returns a client of the server at an address, as in package storetest. Redlock's
+// use of several servers does not depend on the client.
 func Run(t *testing.T, open func(t testing.TB, address string, timeout time.Duration) transport.Client) {
 	t.Helper()
 	lent := &Servers{TB: t}
@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t testing.TB, address string, timeout time.Dura
 				Site: func(t *testing.T) lockertest.Site {
 					return New(t, []*redistest.Server{lent.Get(t)}, func(ways []*redistest.Proxy, o locker.Options) locker.Locker {
 						timeout := o.Timeout
-						if timeout <= 0 { // a bad one is for the lock to refuse
+						if timeout <= 0 { // the lock must refuse a bad one
 							timeout = locker.DefaultTimeout
 						}
 						return locker.New(algorithm(open(t, ways[0].Addr, timeout)), o)

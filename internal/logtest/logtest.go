@@ -1,4 +1,4 @@
-// Package logtest keeps what a program logs, for tests.
+// Package logtest keeps the log of a program, for tests.
 package logtest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// A Buffer is where a program logs to. It may be used by any number of goroutines at once.
+// A Buffer is the destination of a log. Any number of goroutines may use it at once.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

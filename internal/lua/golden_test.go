@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write what Redis runs")
 
-// What the library embeds is what becomes of the sources. All is read from the disk, and not as it was built:
-// a library that is broken on purpose, by -overlay, is found by what it does.
+// The files that the library embeds are made of the sources. The test reads all files from the disk, not
+// from the build: with -overlay, a library that is broken on purpose must be found by its behaviour.
 func TestWhatRedisRunsIsMadeOfTheSources(t *testing.T) {
 	t.Parallel()
 	parts := map[string]string{}
@@ -46,7 +46,7 @@ func TestWhatRedisRunsIsMadeOfTheSources(t *testing.T) {
 	}
 }
 
-// A script that includes what there is not is no script.
+// It is an error if a script includes an unknown part.
 func TestAnUnknownPartIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{`{{template "unknown"}}`, `{{template "queue"`} {

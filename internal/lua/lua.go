@@ -1,18 +1,18 @@
-// Package lua puts the scripts together that Redis runs. The sources are [Dirs]; what several of them need
-// lies here, in parts. A script includes a part by {{template "part"}}.
+// Package lua assembles the scripts that Redis runs. Their sources are in [Dirs]; parts that several
+// scripts need are in this directory. A script includes a part by {{template "part"}}.
 //
-// What Redis runs lies beside each source, in the directory golden, and is what the library embeds: no script
-// is put together while a program runs. After a change of a source, or of a part, write it anew:
+// The assembled script is in the directory golden beside its source. The library embeds that file, so no
+// script is assembled while a program runs. After a change of a source, or of a part, write it again:
 //
 //	go test ./internal/lua -update
 //
-// Each script runs in a frame, frame.lua: it numbers the reply. A script may {{define "first"}} what runs
-// before the frame, for what is nearly always the case, and numbers its reply itself. The frame costs Redis
-// half a microsecond.
+// Each script runs in a frame, frame.lua, which numbers the reply. A script may {{define "first"}} code that
+// runs before the frame, for the usual case; that code numbers its reply itself. The frame costs Redis half
+// a microsecond.
 //
-// A session's script gets its keys in this order: the record, the lock, the queue; of a user's session also
-// the mark, and the list if the script changes that; and last the key of a staged record, if an argument says
-// so. So the number of keys tells it whom it serves.
+// The keys of a session's script come in this order: the record, the lock, the queue; for a user's session
+// also the mark, and the list if the script changes it; and last the key of a staged record, if an argument
+// says so. So the number of keys tells the script whether the session is a user's.
 package lua
 
 import (
@@ -42,7 +42,7 @@ func Parts() map[string]string {
 // Name returns the name of the part or script in a file.
 func Name(file string) string { return strings.TrimSuffix(path.Base(file), ".lua") }
 
-// Whole returns what Redis runs for a script.
+// Whole returns the script as Redis runs it.
 func Whole(script string, parts map[string]string) (string, error) {
 	all := template.New("")
 	for name, text := range parts {

@@ -1,10 +1,11 @@
--- The part of scripts on the mark of a user. The mark is an epoch; the sessions of earlier epochs that are
--- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
--- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
+-- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
+-- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
+-- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
+-- and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 
--- over ends the sessions of a user of whom the list or the mark is lost.
+-- over ends the sessions of a user whose list or mark is lost.
 local function over(list, marked, mark)
   redis.call('DEL', list)
   if mark then

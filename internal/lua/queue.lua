@@ -1,12 +1,12 @@
 -- The part of the scripts of a lock with a queue; see turns.go in package lease.
 --
--- The queue is a string: the places of the processes that wait, first come first,
--- with a space after each. A place is <channel>/<number>. One that begins with -
--- cannot be notified, and asks by itself. Where these keys or commands are
--- not permitted there is no queue, and the first that tries wins.
+-- The queue is a string: the places of the waiting processes, first come first, with a space after each.
+-- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If
+-- these keys or commands are not permitted, there is no queue, and the first place that tries gets the
+-- lock.
 {{template "set"}}
 
--- places returns what is in the queue; nil: it cannot be used, or is no queue.
+-- places returns the content of the queue; nil: the queue cannot be used, or the key is not a queue.
 local function places(queue)
   local found = redis.pcall('GET', queue)
   if not found then
@@ -19,7 +19,7 @@ local function waiting(queue)
   return places(queue) or ''
 end
 
--- keep makes the queue a shorter one.
+-- keep replaces the queue by a shorter one.
 local function keep(queue, rest)
   if rest == '' then
     redis.call('DEL', queue)
@@ -28,8 +28,8 @@ local function keep(queue, rest)
   end
 end
 
--- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
--- there; 0: it is not there.
+-- join puts a place at the end, unless it is in the queue. Returns 2: it is new; 1: it was there; 0: it
+-- is not in the queue.
 local function join(queue, place)
   local found = places(queue)
   if not found then
@@ -43,7 +43,7 @@ local function join(queue, place)
   return 2
 end
 
--- quit takes a place out.
+-- quit removes a place.
 local function quit(queue, place)
   local found = ' ' .. waiting(queue)
   local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
@@ -52,25 +52,26 @@ local function quit(queue, place)
   end
 end
 
--- told notifies a place that its turn has come, and returns whether its process listens. The message
--- is the place and, after a space, the lock: that of a place that the process does not know any more
--- is given back by it at once.
--- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
--- permitted. Where neither is, each process counts as listening. On a cluster the channel
--- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
+-- told notifies a place that its turn has come, and returns whether its process listens. The message is
+-- the place and, after a space, the lock: a process that no longer knows the place releases its lock at
+-- once.
+--
+-- If PUBSUB is not permitted, PUBLISH counts the listeners, including clients that listen to all
+-- channels. If neither is permitted, each process counts as listening. On a cluster the channel is in the
+-- slot of the lock, in braces, and SPUBLISH counts exactly.
 local function told(place, lock)
   local channel, message = string.match(place, '^(.*)/'), place .. ' ' .. lock
   if string.find(channel, '{', 1, true) then
     return redis.pcall('SPUBLISH', channel, message) ~= 0
   end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return listening[2] ~= 0 -- rule: who listens is notified
+  return listening[2] ~= 0 -- rule: a process that listens is notified
     and redis.pcall('PUBLISH', channel, message) ~= 0
 end
 
--- free gives the lock to the first that waits: its place becomes the value of the
--- lock, for as long as it may take to answer. A process that does not hear its
--- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
+-- free gives the lock to the first place in the queue: the place becomes the value of the lock, for as
+-- long as its process may take to respond. A process that does not listen to its channel is gone, and the
+-- next place gets the lock. If no place is left, the lock is deleted.
 local function free(lock, queue)
   local found = waiting(queue)
   local rest = found

@@ -1,15 +1,15 @@
 -- The part of scripts that compare a record.
 
--- revisionOf returns the revision of a record, which each write chooses anew; of what has none, the
--- SHA-1. So a revision has 16 characters or 40.
+-- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
+-- revision it returns the SHA-1. So a revision has 16 characters or 40.
 local function revisionOf(record)
   local revision = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return revision and #revision == 16 and revision or redis.sha1hex(record)
 end
 
--- is reports whether the record at a key has that revision; 'foreign' is the revision of a value that is
--- no string. If there is no record, it has none. To find a revision of 16 characters does not need all
--- of a record, which may be large.
+-- is reports whether the record at a key has that revision. 'foreign' is the revision of a value that is
+-- not a string. A missing record has no revision. A revision of 16 characters is found without reading
+-- the whole record, which may be large.
 local function is(key, revision)
   local found = #revision == 16 and redis.pcall('GETRANGE', key, '12', '27') or redis.pcall('GET', key)
   if not found then
@@ -22,8 +22,8 @@ local function is(key, revision)
   return revision == 'foreign'
 end
 
--- changed says what has become of a record that has another revision than expected: -3: another has
--- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+-- changed says why a record does not have the expected revision: -3: another request has written it; -4:
+-- another request has ended it, and there is a tombstone; -5: it is gone.
 local function changed(key)
   local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3

@@ -1,13 +1,13 @@
--- The part of scripts that keep to a session's timeouts.
+-- The part of scripts that enforces a session's timeouts.
 
--- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
+-- times returns the type of a record: 'c': a session; 'gone': a tombstone; anything else: neither. For a
 -- session it also returns for how many ms it may live, and for how many if it stays idle. now and
--- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
--- is '', only idleness ends a session. Timeouts of the session's own count before the others. If quiet
--- is '1', the session is not used by its visitor, and idle counts, whatever its own.
+-- outlived are Unix ms. A session created at outlived or before has reached its lifetime; if outlived is
+-- '', only idleness ends a session. Timeouts in the record take precedence. If quiet is '1', the session
+-- is not used by its visitor, and idle counts, whatever the record says.
 local function times(record, now, outlived, idle, quiet)
-  -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
-  -- follow, up to the d of its data, or their e if they are sealed.
+  -- A record has the time of its creation, a tombstone the time of the end. Timeouts in the record
+  -- follow, up to the d of its data, or the e if it is sealed.
   local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
   if what ~= 'c' then
     return what

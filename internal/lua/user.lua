@@ -1,8 +1,8 @@
--- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
--- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+-- The part of scripts on a session that may be a user's: see user.go. The script sets local user before;
+-- then KEYS[4] is the mark, which says which of the user's sessions are alive.
 --
--- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
--- was ended is not known.)
+-- A session that was ended is buried: the code after this part finds a tombstone, as after a logout. (The
+-- time of the end is not known.)
 
 local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
 local mark = user and redis.call('GET', KEYS[4]) or ''
@@ -11,7 +11,7 @@ if user then
   local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
   if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
     and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended even if Redis is full
     redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
   end
 end

@@ -48,7 +48,7 @@ func (c *conn) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "memory", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close implements net.Conn. What was written before still arrives.
+// Close implements net.Conn. Bytes that were written before still arrive.
 func (c *conn) Close() error {
 	c.out.end()
 	c.in.leave()
@@ -57,7 +57,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// CloseWrite is like that of a net.TCPConn: the peer reads io.EOF, and may go on writing.
+// CloseWrite is like that of a net.TCPConn: the peer reads io.EOF, and may still write.
 func (c *conn) CloseWrite() error {
 	c.out.end()
 	return nil
@@ -90,16 +90,16 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 
 // A stream is one direction of a connection.
 type stream struct {
-	mu      sync.Mutex // guards all below; it is held for moments, and never while anybody waits
+	mu      sync.Mutex // guards all below; held only briefly, and never while waiting
 	bytes   []byte
 	ended   bool          // the writer has closed it
-	left    bool          // the reader has
+	left    bool          // the reader has closed it
 	changed chan struct{} // closed, and replaced, whenever anything changes
 }
 
 func newStream() *stream { return &stream{changed: make(chan struct{})} }
 
-// change wakes all who wait. It is called with mu held.
+// change wakes all waiters. The caller holds mu.
 func (s *stream) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -154,7 +154,7 @@ func (s *stream) write(p []byte, d *deadline) (done int, err error) {
 	})
 }
 
-// wait tries, with mu held, until it is over or the deadline has passed.
+// wait repeats try until try says that it is over or the deadline has passed. The caller holds mu.
 func (s *stream) wait(d *deadline, try func() (n int, err error, over bool)) (int, error) {
 	for {
 		passed := d.passed()
@@ -177,17 +177,17 @@ func (s *stream) wait(d *deadline, try func() (n int, err error, over bool)) (in
 	}
 }
 
-// A deadline is a time that may be moved while somebody waits for it.
+// A deadline is a time that may be moved while goroutines wait for it.
 type deadline struct {
 	mu    sync.Mutex // guards all below
 	timer *time.Timer
-	over  chan struct{} // closed when the time has come
+	over  chan struct{} // closed when the deadline has come
 }
 
 func newDeadline() deadline { return deadline{over: make(chan struct{})} }
 
-// passed returns what is closed when the deadline has come. Whoever waits when the deadline is
-// moved goes on waiting on the same channel.
+// passed returns a channel that is closed when the deadline comes. If the deadline is moved, a goroutine
+// that waits already goes on waiting on the same channel.
 func (d *deadline) passed() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,10 +1,9 @@
-// Package memnet is a network in memory, for servers and clients in a bubble of
-// testing/synctest: whoever waits on one of its connections lets the bubble's time pass,
-// which a real network does not.
+// Package memnet is a network in memory, for servers and clients in a bubble of testing/synctest. While a
+// goroutine waits on one of its connections, the bubble's time can pass; on a real connection it cannot.
 //
-// Its connections behave like those of TCP on one machine: bytes arrive at once and in
-// order, a write blocks while the peer has too much to read, and a closed side is told
-// what it is told there. Nothing is lost.
+// Its connections behave like those of TCP on one machine: bytes arrive at once and in order, a write
+// blocks while the peer has too much to read, and the peer of a closed side gets the same errors. Nothing
+// is lost.
 package memnet
 
 import (
@@ -18,12 +17,12 @@ import (
 
 // The network of this process: each listener by its address.
 var (
-	mu        sync.Mutex // guards all below; it is held for moments
+	mu        sync.Mutex // guards all below; held only briefly
 	listeners = make(map[string]*Listener)
 	hosts     int
 )
 
-// Listen returns a listener at address, or at one that no other has had if that is "".
+// Listen returns a listener at address, or at a new address if that is "".
 func Listen(address string) *Listener {
 	mu.Lock()
 	defer mu.Unlock()
@@ -36,11 +35,11 @@ func Listen(address string) *Listener {
 	return l
 }
 
-// Has reports whether an address is of this network.
+// Has reports whether an address belongs to this network.
 func Has(address string) bool { return strings.HasSuffix(address, ".memory:1") }
 
-// DialContext connects to a listener. It fits net/http's Transport and redigo. If nobody listens
-// the connection is refused. Addresses of other networks are dialled as usual.
+// DialContext connects to a listener. It fits net/http's Transport and redigo. If no listener has the
+// address, the connection is refused. Addresses of other networks are dialled as usual.
 func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !Has(address) {
 		return new(net.Dialer).DialContext(ctx, network, address)
@@ -92,7 +91,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. From then on dials are refused.
+// Close implements net.Listener. Later dials are refused.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
 		mu.Lock()

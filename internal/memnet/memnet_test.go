@@ -42,7 +42,7 @@ func TestHTTPInFakeTime(t *testing.T) {
 	})
 }
 
-// A deadline ends a read and a write that wait, and one that is moved does not.
+// A deadline ends a waiting read and a waiting write. A deadline that is moved in time does not.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// What was written before the end arrives; the writer finds out that nobody reads any more.
+// Bytes written before the end arrive. The writer learns that its peer no longer reads.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client, server := memnet.Pipe("a:1", "b:1")

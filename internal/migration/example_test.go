@@ -17,7 +17,7 @@ var (
 )
 
 func ExampleFromSCS() {
-	var old *scs.SessionManager // with the Store, Codec and Cookie that it has had
+	var old *scs.SessionManager // with the Store, Codec and Cookie that it has now
 
 	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
 	if err != nil {
@@ -27,7 +27,7 @@ func ExampleFromSCS() {
 }
 
 func ExampleFromGorilla() {
-	var old sessions.Store // with the keys and Options that it has had
+	var old sessions.Store // with the keys and Options that it has now
 
 	ours, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
 	if err != nil {

@@ -16,13 +16,13 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, nex
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
 		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode()) {
-			return err // the store does not answer
+			return err // the store is unavailable
 		}
 		drop := *was.Options
 		if _, moved := was.Values["moved"]; !was.IsNew && !moved {
-			// The old session ends in a minute, so that requests that are on their way with its
-			// cookie find it, and nobody who has the cookie comes back after the logout. A
-			// CookieStore has nothing that could be ended.
+			// The old session ends in a minute, so that requests that are under way with its cookie
+			// find it, and a copy of the cookie is useless after the logout. A CookieStore stores
+			// no session that could be ended.
 			was.Values["moved"] = true
 			was.Options.MaxAge = 60
 			if err := old.Save(r, unsent{}, was); err != nil {

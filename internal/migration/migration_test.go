@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// Who is logged in with the old library stays so, with all values, and has a cookie of Latchkey
-// in place of the old one.
+// Visitors who are logged in with the old library stay logged in, with all values, and get a cookie of
+// Latchkey in place of the old one.
 func TestVisitorsStayLoggedIn(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
@@ -25,15 +25,15 @@ func TestVisitorsStayLoggedIn(t *testing.T) {
 	})
 }
 
-// The first requests may come at once: each finds the visitor logged in, and so does the next one,
-// whichever answer comes last.
+// The first requests may come at once: each finds the visitor logged in. So does the next request,
+// whichever response arrives last.
 func TestABurstOfFirstRequests(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		var all sync.WaitGroup
 		for range 5 {
-			all.Go(func() { s.visitor(old...).want("/me", 200, ann) }) // none waits for another's answer
+			all.Go(func() { s.visitor(old...).want("/me", 200, ann) }) // none waits for another's response
 			all.Go(func() { v.want("/me", 200, ann) })
 		}
 		all.Wait()
@@ -41,15 +41,15 @@ func TestABurstOfFirstRequests(t *testing.T) {
 	})
 }
 
-// The old cookie is worth nothing a minute later: neither to a thief, nor after the logout. A
-// session that is nowhere but in its cookie cannot be ended.
+// The old cookie is worthless a minute later: for a thief, and after the logout. A session that exists
+// only in its cookie cannot be ended.
 func TestTheOldCookieEnds(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
 		redistest.Elapse(50 * time.Second)
-		s.visitor(old...).want("/me", 200, ann) // which does not put it off
+		s.visitor(old...).want("/me", 200, ann) // this does not extend it
 		redistest.Elapse(11 * time.Second)
 		v.want("/me", 200, ann)
 		v.want("/logout", 200, "")
@@ -69,7 +69,7 @@ func TestTheNewSessionCounts(t *testing.T) {
 	})
 }
 
-// An old cookie that nobody has issued, or whose session is over, is none.
+// An old cookie that was never issued, or whose session has ended, is ignored.
 func TestAnUnknownOldCookie(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {
 		v := s.visitor(&http.Cookie{Name: s.cookie, Value: "made-up"})
@@ -87,8 +87,8 @@ func TestAnUnknownOldCookie(t *testing.T) {
 	})
 }
 
-// Where the old sessions cannot be read, nobody is logged out: the request is a 503, and the
-// cookie stays.
+// If the old sessions cannot be read, no visitor is logged out: the request gets a 503, and the cookie
+// stays.
 func TestTheOldRedisIsAway(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {
 		v := s.ann()
@@ -114,7 +114,7 @@ func TestMovingAndModes(t *testing.T) {
 	})
 }
 
-// The body of a request with an old cookie is the handler's, whether a session is moved or not.
+// The handler gets the body of a request with an old cookie, whether a session is moved or not.
 func TestMovingAndABody(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		for _, v := range []*visitor{s.ann(), s.both()} {
@@ -123,8 +123,7 @@ func TestMovingAndABody(t *testing.T) {
 	})
 }
 
-// No cache keeps the answer that sets the cookie, whatever the handler says, and a stream is
-// still one.
+// No cache keeps the response that sets the cookie, whatever the handler says. A stream still works.
 func TestMovingAndCaches(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		for _, path := range []string{"/public", "/public?write", "/public?flush"} {
@@ -136,8 +135,8 @@ func TestMovingAndCaches(t *testing.T) {
 	})
 }
 
-// A session from scs ends when it would have ended there, also where a second request of a burst
-// has moved it.
+// A session from scs ends when it would have ended there, even if a second request of a burst has moved
+// it.
 func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
@@ -155,8 +154,8 @@ func TestTheAbsoluteTimeoutStays(t *testing.T) {
 	})
 }
 
-// LoggedIn also knows who is logged in to a session that was not moved. After the end of a login that is
-// nobody, until another login.
+// LoggedIn also works in a session that was not moved. After the end of a login it returns no user, until
+// another login.
 func TestLoggedIn(t *testing.T) {
 	t.Parallel()
 	var s session.Session

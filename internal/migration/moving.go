@@ -1,5 +1,5 @@
-// Package migration shows how a program goes over to Latchkey while its visitors stay logged in:
-// from scs, and from gorilla/sessions. The functions are there to be copied.
+// Package migration shows how a program moves to Latchkey from scs, or from gorilla/sessions, while its
+// visitors stay logged in. The functions are meant to be copied.
 package migration
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// moving returns next with a step before it: a request that comes with an old cookie, and without
-// a session of Latchkey, gets one that move has filled. By the time next sees the request, the
-// session is stored and its cookie is there, so that next may use it in any mode.
+// moving returns next with a step before it: a request with an old cookie, but without a session of
+// Latchkey, gets a session that move has filled. When next sees the request, the session is stored and
+// the request has its cookie, so next may use the session in any mode.
 func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 	move func(w http.ResponseWriter, r *http.Request, s *session.Session) error) http.Handler {
 	step := sessions.Exclusive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			return
 		}
 		first := r.Clone(r.Context())
-		first.Body, first.ContentLength = http.NoBody, 0 // the body is next's
+		first.Body, first.ContentLength = http.NoBody, 0 // next gets the body
 		a := answer{header: http.Header{}, status: http.StatusOK}
 		step.ServeHTTP(&a, first)
 		if a.status != http.StatusOK {
@@ -46,11 +46,11 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			}
 		}
 		next.ServeHTTP(uncached{w}, r)
-		uncached{w}.forbid() // where nothing was written
+		uncached{w}.forbid() // if nothing was written
 	})
 }
 
-// An answer is kept until it is known what becomes of it.
+// An answer keeps a response until it is clear whether to send it.
 type answer struct {
 	header http.Header
 	status int
@@ -66,10 +66,10 @@ func (a *answer) send(w http.ResponseWriter) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // the client may be gone
+	_, _ = w.Write(a.body.Bytes()) // the client may have gone
 }
 
-// uncached keeps an answer out of every cache, whatever the handler says: it may set the cookie.
+// uncached keeps a response out of every cache, whatever the handler says: it may set the cookie.
 type uncached struct{ http.ResponseWriter }
 
 func (u uncached) Unwrap() http.ResponseWriter { return u.ResponseWriter }

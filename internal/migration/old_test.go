@@ -32,17 +32,17 @@ type address struct {
 	Number int
 }
 
-// A library is what a program comes from.
+// A library is a library from which a program moves.
 type library struct {
 	cookie string       // the name of its cookie
 	login  http.Handler // what the program did: it logs ann in
 	move   mover        // FromSCS or FromGorilla
-	ends   bool         // its sessions can be ended by the server
+	ends   bool         // the server can end its sessions
 }
 
 type mover func(s *middleware.Sessions, next http.Handler) http.Handler
 
-// libraries are all that a program may come from, with their sessions in r.
+// libraries are all the libraries, with their sessions in r.
 var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 	"scs": func(t *testing.T, r *redistest.Server) library {
 		_, l := newSCS(t, r)
@@ -63,14 +63,14 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 	},
 }
 
-// blank is copied in bubbles. New starts a goroutine that does not end.
+// blank is copied in bubbles, since New starts a goroutine that does not end.
 var blank = *scs.New()
 
 func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
 		Addr: r.Addr, Dialer: memnet.DialContext, MaxRetries: -1, ReadTimeout: patience,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // or it asks DNS
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // otherwise it asks DNS
 	})
 	t.Cleanup(func() { client.Close() })
 	copied := blank

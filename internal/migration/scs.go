@@ -24,8 +24,8 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 		}
 		keys := old.Keys(ctx)
 		if len(keys) > 0 && !old.Exists(ctx, "until") {
-			// The old session ends in a minute, so that requests that are on their way with its
-			// cookie find it, and nobody who has the cookie comes back after the logout.
+			// The old session ends in a minute, so that requests that are under way with its cookie
+			// find it, and a copy of the cookie is useless after the logout.
 			end, soon := old.Deadline(ctx), time.Now().Add(time.Minute)
 			old.Put(ctx, "until", end.UnixMilli())
 			if soon.Before(end) {
@@ -38,7 +38,7 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 		for _, key := range old.Keys(ctx) {
 			s.Set(key, old.Get(ctx, key))
 		}
-		old.WriteSessionCookie(ctx, w, "", time.Time{}) // the browser drops it
+		old.WriteSessionCookie(ctx, w, "", time.Time{}) // the browser deletes it
 		return nil
 	})
 }
@@ -46,7 +46,7 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 // LoggedIn returns who is logged in, or "". A session that was moved ends when it would have
 // ended in scs: without this it has another Lifetime.
 func LoggedIn(s *session.Session) string {
-	if user := s.User(); user != "" { // has logged in since
+	if user := s.User(); user != "" { // has logged in since the move
 		return user
 	}
 	if until, ok := session.Get[int64](s, "until"); ok && time.Now().UnixMilli() >= until {

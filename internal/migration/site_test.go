@@ -20,7 +20,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A site is a program that has gone over to Latchkey. /old/login is what it did before.
+// A site is a program that has moved to Latchkey. /old/login is what it did before.
 type site struct {
 	*testing.T
 	library
@@ -28,8 +28,8 @@ type site struct {
 	address *url.URL
 }
 
-// each runs a test for all libraries, in fake time. Their sessions are in one Redis, Latchkey's in another, so
-// that a test may do something to the former.
+// each runs a test with all libraries, in fake time. Their sessions are in one Redis, Latchkey's in
+// another, so that a test may change the former alone.
 func each(t *testing.T, f func(s *site, old *redistest.Server)) {
 	t.Parallel()
 	for name, open := range libraries {
@@ -96,7 +96,7 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	return &site{t, l, server, address}
 }
 
-// public says that caches may keep it.
+// public says that caches may keep the response.
 func public(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "public, max-age=60")
 	w.Header().Set("Surrogate-Control", "max-age=60")
@@ -119,7 +119,7 @@ type visitor struct {
 	http.Client
 }
 
-// visitor returns one that has these cookies.
+// visitor returns a visitor with these cookies.
 func (s *site) visitor(cookies ...*http.Cookie) *visitor {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *site) ann() *visitor {
 	return v
 }
 
-// both returns a visitor who has a session of Latchkey, and comes with ann's old cookie.
+// both returns a visitor who has a session of Latchkey, and also ann's old cookie.
 func (s *site) both() *visitor {
 	v := s.visitor()
 	v.want("/write", 200, "")
@@ -154,7 +154,7 @@ func (v *visitor) want(path string, status int, body string) *http.Response {
 	return v.wants(http.MethodGet, path, "", status, body)
 }
 
-// wants checks the answer to a request; the body may be "*".
+// wants checks the response to a request; the body may be "*".
 func (v *visitor) wants(method, path, sent string, status int, body string) *http.Response {
 	v.Helper()
 	r, err := http.NewRequestWithContext(v.Context(), method, v.URL+path, strings.NewReader(sent))

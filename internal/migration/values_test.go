@@ -23,8 +23,8 @@ import (
 
 func init() { gob.Register(time.Time{}) }
 
-// moved has a visitor do something with the old library, come again, and returns the session that
-// was moved, and the status of that request.
+// moved makes a visitor use the old library, then come again. It returns the session that was moved, and
+// the status of the second request.
 func moved(t *testing.T, before http.Handler, move mover) (s *session.Session, status int) {
 	t.Helper()
 	st := sessiontest.New(t, middleware.Options{})
@@ -54,7 +54,7 @@ func wantValue[T any](t *testing.T, s *session.Session, key string, equal func(T
 
 func is[T comparable](want T) func(T) bool { return func(got T) bool { return got == want } }
 
-// Values of all types that scs has methods for are moved.
+// Values of all types for which scs has methods are moved.
 func TestValuesAreMoved(t *testing.T) {
 	t.Parallel()
 	manager, l := newSCS(t, redistest.Embedded(t))
@@ -81,7 +81,7 @@ func TestValuesAreMoved(t *testing.T) {
 	wantValue(t, s, "strings", func(all []string) bool { return slices.Equal(all, []string{"a", "b"}) })
 }
 
-// What JSON cannot hold fails the request, and no half of the session is moved.
+// A value that JSON cannot hold makes the request fail, and nothing of the session is moved.
 func TestAValueThatCannotBeMoved(t *testing.T) {
 	t.Parallel()
 	manager, l := newSCS(t, redistest.Embedded(t))
@@ -111,7 +111,7 @@ func TestFlashesAreMoved(t *testing.T) {
 	wantValue(t, s, "_flash", func(all []string) bool { return slices.Equal(all, []string{"ordered"}) })
 }
 
-// The page says of every name of the old libraries what it is called now, or that it is not there.
+// The page gives for every name of the old libraries the new name, or says that there is none.
 func TestThePageHasAllNames(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../middleware/MIGRATION.md")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A placeholder is the receiver, a parameter or a result. In what is parsed it has the form of a name.
+// A placeholder is the receiver, a parameter or a result. In parsed code it has the form of a name.
 var placeholder = regexp.MustCompile(`\$(recv|r?[1-9])`)
 
 const placeholderName = "placeholder_"
@@ -19,12 +19,12 @@ func placeholderOf(name string) (which string, ok bool) {
 	return strings.CutPrefix(name, placeholderName)
 }
 
-// expand returns a text in which letters are what they have matched, and placeholders names.
+// expand returns a text in which letters and placeholders are replaced by their values.
 func (f *goFile) expand(text string, m match) string {
 	text = marked(text)
 	stmts, err := parseStatements(text)
 	if err != nil {
-		return text // the file that it is put into cannot be parsed, either, and that is an error
+		return text // the resulting file cannot be parsed either, which is an error
 	}
 	var splices []splice
 	for _, stmt := range stmts {
@@ -36,7 +36,7 @@ func (f *goFile) expand(text string, m match) string {
 func (f *goFile) expandIn(n ast.Node, m match) (splices []splice) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.SelectorExpr: // the name of a field is only that
+		case *ast.SelectorExpr: // the name of a field is never a letter
 			splices = append(splices, f.expandIn(n.X, m)...)
 			return false
 		case *ast.Ident:
@@ -51,7 +51,7 @@ func (f *goFile) expandIn(n ast.Node, m match) (splices []splice) {
 	return splices
 }
 
-// operand puts brackets around an expression that is not of one piece.
+// operand puts brackets around an expression, unless it needs none.
 func operand(text string) string {
 	switch expr, _ := parser.ParseExpr(marked(text)); expr.(type) {
 	case *ast.BinaryExpr, *ast.UnaryExpr, *ast.StarExpr:
@@ -60,8 +60,8 @@ func operand(text string) string {
 	return text
 }
 
-// nameOf returns the name of the receiver, a parameter or a result. Where there is none, that cannot
-// be parsed.
+// nameOf returns the name of the receiver, a parameter or a result. If there is none, it returns a text
+// that cannot be parsed.
 func (f *goFile) nameOf(which string) string {
 	const none = "$nameless"
 	if f.decl == nil {
@@ -82,7 +82,7 @@ func (f *goFile) nameOf(which string) string {
 	return none
 }
 
-// results returns the names of the function's results. Where they have none, it gives them names.
+// results returns the names of the function's results. If they have no names, it gives them some.
 func (f *goFile) results() []string {
 	results := f.decl.Type.Results
 	all := namesOf(results)

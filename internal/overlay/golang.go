@@ -19,27 +19,27 @@ type Place struct {
 	all       bool
 }
 
-// In returns a place by the directory of its package and its name: a method is "tenure.end" or
+// In returns a place by the directory of its package and its name. A method is "tenure.end" or
 // "(*tenure).end". The file does not matter.
 //
-// What an edit changes in it is found by a pattern: an expression, or statements that follow one
-// another, in which each lower-case letter that stands alone matches any expression, and the same
-// letter the same text. So "t.flush(c, v)" is a call of that method with two arguments, whatever
-// their names. In what takes its place, each letter is what it has matched.
+// A pattern selects what an edit changes there: an expression, or consecutive statements. In a pattern
+// each single lower-case letter matches any expression, and all uses of the letter the same text. So
+// "t.flush(c, v)" is a call of that method with two arguments, whatever their names. In the replacement,
+// each letter stands for what it has matched.
 //
-// There and in patterns, $recv is the receiver, $1 the first parameter and $r1 the first result,
-// whatever their names. A result that has no name gets one.
+// In replacements and patterns, $recv is the receiver, $1 the first parameter and $r1 the first result,
+// whatever their names. A result without a name gets one.
 func In(dir, name string) Place {
 	return Place{dir: dir, name: strings.NewReplacer("(*", "", ")", "").Replace(name)}
 }
 
-// All returns the same place, for edits of all that match there, not of the only one.
+// All returns the same place, for edits of all matches there instead of the only one.
 func (p Place) All() Place {
 	p.all = true
 	return p
 }
 
-// Replace puts an expression in the place of an expression, or statements in that of statements.
+// Replace replaces an expression by an expression, or statements by statements.
 func (p Place) Replace(pattern, by string) Edit {
 	if !isExpression(pattern) || !isExpression(by) {
 		return p.around(pattern, by, false, "")
@@ -56,19 +56,19 @@ func (p Place) Replace(pattern, by string) Edit {
 // Drop removes statements.
 func (p Place) Drop(pattern string) Edit { return p.around(pattern, "", false, "") }
 
-// Before puts statements before some.
+// Before inserts statements before the matching ones.
 func (p Place) Before(pattern, text string) Edit { return p.around(pattern, text+"\n", true, "") }
 
-// After puts statements behind some.
+// After inserts statements after the matching ones.
 func (p Place) After(pattern, text string) Edit { return p.around(pattern, "", true, "\n"+text) }
 
-// True makes a condition true, and False makes it false. Its variables count as used, as before.
+// True makes a condition true. Its variables still count as used.
 func (p Place) True(pattern string) Edit { return p.Replace(pattern, "(true || ("+pattern+"))") }
 
-// False is described at True.
+// False makes a condition false. Its variables still count as used.
 func (p Place) False(pattern string) Edit { return p.Replace(pattern, "(false && ("+pattern+"))") }
 
-// Begin puts statements at the beginning of a function.
+// Begin inserts statements at the beginning of a function.
 func (p Place) Begin(text string) Edit {
 	return p.edit("", func(f *goFile, n ast.Node) error {
 		decl, ok := n.(*ast.FuncDecl)
@@ -80,7 +80,7 @@ func (p Place) Begin(text string) Edit {
 	})
 }
 
-// Return lets a function return that at once. The rest of it stays, and is not reached.
+// Return makes a function return values at once. The rest of it stays, but is not reached.
 func (p Place) Return(values string) Edit { return p.Begin("if true { return " + values + " }") }
 
 // Set gives a constant or variable another value.
@@ -96,7 +96,7 @@ func (p Place) Set(value string) Edit {
 	})
 }
 
-// InStrings replaces a part of the string literals of a place: of all that have it.
+// InStrings replaces a text in all string literals of a place that contain it.
 func (p Place) InStrings(old, by string) Edit {
 	return p.edit(strconv.Quote(old), func(f *goFile, n ast.Node) error {
 		var splices []splice
@@ -113,7 +113,7 @@ func (p Place) InStrings(old, by string) Edit {
 	})
 }
 
-// around puts texts before and behind statements, which it keeps or removes.
+// around puts texts before and after statements, which it keeps or removes.
 func (p Place) around(pattern, before string, keep bool, after string) Edit {
 	return p.edit(pattern, func(f *goFile, n ast.Node) error {
 		matches, err := f.statements(n, pattern)
@@ -130,7 +130,7 @@ func (p Place) around(pattern, before string, keep bool, after string) Edit {
 	})
 }
 
-// edit makes an edit of what is to be done with the place's declaration.
+// edit makes an edit from a change of the place's declaration.
 func (p Place) edit(pattern string, do func(f *goFile, n ast.Node) error) Edit {
 	name := p.dir + " " + p.name
 	if pattern != "" {
@@ -145,7 +145,7 @@ func (p Place) edit(pattern string, do func(f *goFile, n ast.Node) error) Edit {
 	}}
 }
 
-// find looks for the declaration in the files that are built here.
+// find finds the declaration in the files that are built on this system.
 func (p Place) find(t *tree) (found *goFile, decl ast.Node, err error) {
 	files, err := t.files(p.dir, ".go")
 	if err != nil {
@@ -177,15 +177,15 @@ func (p Place) find(t *tree) (found *goFile, decl ast.Node, err error) {
 	return nil, nil, fmt.Errorf("the package has no %s", p.name)
 }
 
-// A goFile is a file of Go that is being changed.
+// A goFile is a Go file that is being changed.
 type goFile struct {
 	tree   *tree
 	path   string
 	text   []byte
 	set    *token.FileSet
 	file   *ast.File
-	decl   *ast.FuncDecl // whose receiver, parameters and results are meant
-	naming []splice      // what gives names to its results
+	decl   *ast.FuncDecl // the function for $recv, $1 and $r1
+	naming []splice      // splices that name its results
 }
 
 func parseFile(t *tree, path string, text []byte) (*goFile, error) {
@@ -197,7 +197,7 @@ func parseFile(t *tree, path string, text []byte) (*goFile, error) {
 	return &goFile{tree: t, path: path, text: text, set: set, file: file}, nil
 }
 
-// declaration returns what declares a name, or nil.
+// declaration returns the declaration of a name, or nil.
 func (f *goFile) declaration(name string) ast.Node {
 	for _, decl := range f.file.Decls {
 		switch decl := decl.(type) {
@@ -244,8 +244,9 @@ func (f *goFile) between(from, to token.Pos) string {
 	return string(f.text[f.set.Position(from).Offset:f.set.Position(to).Offset])
 }
 
-// BeginAll puts statements at the beginning of every function of a package that is built here: what text
-// returns for its file, by the path from Latchkey's root, and its name.
+// BeginAll inserts statements at the beginning of every function of a package that is built on this
+// system. text returns the statements for a function, given its file (by the path from Latchkey's root)
+// and its name.
 func BeginAll(dir string, text func(file, function string) string) Edit {
 	return Edit{dir, func(t *tree) error {
 		files, err := t.files(dir, ".go")

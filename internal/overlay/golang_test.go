@@ -49,7 +49,7 @@ func TestAnEditChangesOnePlaceOfGo(t *testing.T) {
 	add := In(dir, "(*counter).add")
 	for _, tt := range []struct {
 		edit    Edit
-		old, by string // what has become of a.go
+		old, by string // a part of a.go, and its replacement
 	}{
 		{add.Replace("x.n += y", "x.n -= y"), "c.n += by // the sum", "c.n -= by // the sum"},
 		{add.Replace("x < limit && y", "y"), "old < limit && (by != 0)", "(by != 0)"},
@@ -81,32 +81,32 @@ func TestAnEditChangesOnePlaceOfGo(t *testing.T) {
 	}
 }
 
-// An edit that finds no place, or more than one, or does not fit there, is refused by its name.
+// An edit is refused by its name if it finds no place, or more than one, or does not fit there.
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	dir := sources(t, map[string]string{"a.go": goSource + "\nfunc f() { gg(); gg() }\n"})
 	add, f := In(dir, "counter.add"), In(dir, "f")
 	for _, edit := range []Edit{
-		add.Drop("c.n += x\nreturn x"),      // they do not follow one another
+		add.Drop("c.n += x\nreturn x"),      // they are not consecutive
 		add.Replace("x + y", "x"),           // no such operator
 		add.Replace("x = c.n", "x = 0"),     // it is declared
 		add.Replace("x := c.m", "x := 0"),   // another field, though its name is a letter
 		add.Replace("f.Println(1)", "f"),    // another argument
-		add.Replace("f.Println(s...)", "f"), // it is not spread
+		add.Replace("f.Println(s...)", "f"), // the argument is not spread
 		add.Replace("x == x", "true"),       // no such comparison
 		add.Replace("x < x", "true"),        // two texts
 		In(dir, "twice").Drop("c.add(x, y)\nc.add(y, z)"),
 		add.Begin("_ = $2"),                 // the parameter has no name
-		add.Begin("_ = $9"),                 // there is none
-		In(dir, "twice").Begin("_ = $recv"), // it is no method
+		add.Begin("_ = $9"),                 // no such parameter
+		In(dir, "twice").Begin("_ = $recv"), // it is not a method
 		In(dir, "twice").Begin("_ = $r1"),   // it has no result
-		In(dir, "limit").Replace("$1", "2"), // it is no function
+		In(dir, "limit").Replace("$1", "2"), // it is not a function
 		In(dir, "kinds").Begin("_ = 1"),
 		In(dir, "h").Drop("gg()"), // there is no h
 		In("nowhere", "f").Drop("gg()"),
 		f.Drop("hh()"),
 		f.Drop("gg()"), // two places
 		f.Drop("gg("),
-		f.Set("1"), // it is no constant
+		f.Set("1"), // it is not a constant
 		f.All().Replace("gg()", "gg("),
 		f.InStrings("a", "b"),
 		Append(filepath.Dir(dir), "a directory"),
@@ -118,8 +118,8 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A package that is not used any more is imported all the same, and what is used now is imported as
-// elsewhere in the package. So code may be moved to another file.
+// A package that is no longer used stays imported. A package that is now used is imported as in other
+// files of the package. So code can be moved to another file.
 func TestImportsFollow(t *testing.T) {
 	dir := sources(t, map[string]string{
 		"a.go": "package a\n\nimport \"fmt\"\n\nfunc f() { fmt.Print(1); g() }\n",

@@ -12,43 +12,43 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lua"
 )
 
-// A Line is a line of the scripts, found by its mark: a comment at its end that says which rule it
-// keeps.
+// A Line is a line of the scripts. It is found by its mark: a comment at its end that names the rule
+// which the line keeps.
 //
 //	if found == ARGV[1] -- rule: a record is replaced by what was built on it
 //
-// What an edit does to it depends on Redis's own language only, and on KEYS and ARGV.
+// An edit of the line depends only on Redis's own language, and on KEYS and ARGV.
 type Line struct {
 	rule string
 	all  bool
 }
 
-// parts is the directory with what scripts include.
+// parts is the directory with the parts that scripts include.
 const parts = "internal/lua"
 
 // Rule returns the line that keeps a rule.
 func Rule(rule string) Line { return Line{rule: rule} }
 
-// All returns all lines that keep the rule, not the only one.
+// All returns all lines that keep the rule, instead of the only one.
 func (l Line) All() Line {
 	l.all = true
 	return l
 }
 
-// True makes the line's condition true, or the part of a condition that the line has.
+// True makes the line's condition true, or the line's part of a condition.
 func (l Line) True() Edit { return l.condition(func(string) string { return "true" }) }
 
-// False makes it false.
+// False makes the condition false.
 //
 // The condition is no constant: gopher-lua makes wrong code of "if false then return end" in a loop.
 func (l Line) False() Edit { return l.condition(func(string) string { return "not ARGV" }) }
 
-// Or makes it true if that is so, too.
+// Or makes the condition true also if text is true.
 func (l Line) Or(text string) Edit {
 	return l.condition(func(c string) string { return "(" + text + " or " + c + ")" })
 }
 
-// And makes it false unless that is so, too.
+// And makes the condition false unless text is true.
 func (l Line) And(text string) Edit {
 	return l.condition(func(c string) string { return "(" + text + " and " + c + ")" })
 }
@@ -68,7 +68,7 @@ func (l Line) After(text string) Edit {
 	return l.edit(func(code string) (string, error) { return code + "\n" + text, nil })
 }
 
-// Swap replaces a word of Redis's language, a number or an operator, but no name.
+// Swap replaces a word of Redis's language, a number or an operator, but not a name.
 func (l Line) Swap(old, by string) Edit {
 	return l.edit(func(code string) (string, error) {
 		switch n := strings.Count(code, old); {
@@ -81,8 +81,8 @@ func (l Line) Swap(old, by string) Edit {
 	})
 }
 
-// Call replaces a call, found by a pattern of its function and arguments, in which a lower-case
-// letter that stands alone is any function or argument.
+// Call replaces a call. The pattern gives its function and arguments, in which a single lower-case letter
+// stands for any function or argument.
 func (l Line) Call(pattern, by string) Edit {
 	return l.edit(func(code string) (string, error) { return replaceCall(code, pattern, by) })
 }
@@ -104,7 +104,7 @@ func (l Line) condition(change func(string) string) Edit {
 	})
 }
 
-// edit makes an edit of what becomes of the line's code.
+// edit makes an edit from a change of the line's code.
 func (l Line) edit(change func(code string) (string, error)) Edit {
 	return Edit{"rule: " + l.rule, func(t *tree) error {
 		found := 0
@@ -155,7 +155,7 @@ func (l Line) changeIn(t *tree, file string, change func(string) (string, error)
 	return found, nil
 }
 
-// renderScripts makes what Redis runs of the sources, if one of them has changed.
+// renderScripts renders the scripts as Redis runs them, if one of their sources has changed.
 func (t *tree) renderScripts() error {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(t.changed)), func(file string) bool { return filepath.Ext(file) == ".lua" }) {
 		return nil
@@ -173,7 +173,7 @@ func (t *tree) renderScripts() error {
 	return err
 }
 
-// render makes what Redis runs of a script.
+// render renders a script as Redis runs it.
 func (t *tree) render(file, script string, included map[string]string) error {
 	golden := filepath.Join(filepath.Dir(file), "golden", filepath.Base(file))
 	text, err := lua.Whole(script, included)
@@ -186,7 +186,7 @@ func (t *tree) render(file, script string, included map[string]string) error {
 	return nil
 }
 
-// each calls do with all Lua of a directory.
+// each calls do with each Lua file of a directory.
 func (t *tree) each(dir string, do func(file, text string) error) error {
 	files, err := t.files(dir, ".lua")
 	if err != nil {

@@ -18,7 +18,7 @@ var (
 	luaLetter = regexp.MustCompile(`'[^']*'|\b[a-z]\b`)
 )
 
-// replaceCall replaces the call that a pattern matches. There must be one.
+// replaceCall replaces the call that a pattern matches. Exactly one must match.
 func replaceCall(code, pattern, by string) (string, error) {
 	wanted := calls(pattern)
 	if len(wanted) == 0 {
@@ -43,7 +43,7 @@ func replaceCall(code, pattern, by string) (string, error) {
 	return code[:found[0].from] + text + code[found[0].to:], nil
 }
 
-// calls returns all calls in a line, also those within others.
+// calls returns all calls in a line, including nested ones.
 func calls(code string) (found []luaCall) {
 	for _, at := range calling.FindAllStringIndex(code, -1) {
 		if args, length, ok := arguments(code[at[1]:]); ok {
@@ -53,7 +53,7 @@ func calls(code string) (found []luaCall) {
 	return found
 }
 
-// arguments splits what is up to the bracket that closes the call.
+// arguments splits the text up to the bracket that closes the call.
 func arguments(code string) (args []string, length int, ok bool) {
 	depth, quoted, from := 0, false, 0
 	for i, c := range code {
@@ -74,7 +74,7 @@ func arguments(code string) (args []string, length int, ok bool) {
 	return nil, 0, false
 }
 
-// match returns what the letters of a pattern stand for in a call, or nil.
+// match returns the values of the pattern's letters in a call, or nil.
 func (p luaCall) match(call luaCall) map[string]string {
 	bound := make(map[string]string)
 	if len(p.args) != len(call.args) {

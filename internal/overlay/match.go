@@ -11,7 +11,7 @@ import (
 // A matcher compares a pattern with a part of a file.
 type matcher struct {
 	nameOf func(placeholder string) string
-	bound  map[string]ast.Expr // what the letters of the pattern stand for
+	bound  map[string]ast.Expr // the values of the pattern's letters
 }
 
 func (f *goFile) matcher() matcher { return matcher{f.nameOf, make(map[string]ast.Expr)} }
@@ -20,7 +20,7 @@ var letter = regexp.MustCompile(`^[a-z]$`)
 
 var typeOfPos = reflect.TypeFor[token.Pos]()
 
-// match compares all but where the two stand.
+// match compares two syntax trees, but not their positions.
 func (m matcher) match(p, v reflect.Value) bool {
 	if p.Kind() == reflect.Interface {
 		p = p.Elem()
@@ -34,7 +34,7 @@ func (m matcher) match(p, v reflect.Value) bool {
 	if ident, ok := asNode[*ast.Ident](p); ok {
 		return m.matchName(ident.Name, v)
 	}
-	if paren, ok := asNode[*ast.ParenExpr](v); ok && p.Type() != v.Type() { // it says nothing
+	if paren, ok := asNode[*ast.ParenExpr](v); ok && p.Type() != v.Type() { // brackets have no meaning
 		return m.match(p, reflect.ValueOf(paren.X))
 	}
 	switch {
@@ -43,7 +43,7 @@ func (m matcher) match(p, v reflect.Value) bool {
 	case p.Type() == typeOfPos:
 		return true
 	}
-	if selector, ok := asNode[*ast.SelectorExpr](p); ok { // the name of a field is no letter
+	if selector, ok := asNode[*ast.SelectorExpr](p); ok { // the name of a field is not a letter
 		other := v.Interface().(*ast.SelectorExpr)
 		return selector.Sel.Name == other.Sel.Name && m.match(reflect.ValueOf(selector.X), reflect.ValueOf(other.X))
 	}
@@ -87,7 +87,7 @@ func (m matcher) matchName(name string, v reflect.Value) bool {
 	return ok && ident.Name == name
 }
 
-// bind lets a letter stand for an expression. The same letter stands for the same everywhere.
+// bind binds a letter to an expression. All uses of the letter must be the same expression.
 func (m matcher) bind(name string, expr ast.Expr) bool {
 	if before, ok := m.bound[name]; ok {
 		return same(before, expr)
@@ -96,7 +96,7 @@ func (m matcher) bind(name string, expr ast.Expr) bool {
 	return true
 }
 
-// same reports whether two expressions of a file read the same. Their letters are only names.
+// same reports whether two expressions of a file have the same text. Their letters are ordinary names.
 func same(a, b ast.Expr) bool {
 	m := matcher{bound: make(map[string]ast.Expr)}
 	return slices.Equal(names(a), names(b)) && m.match(reflect.ValueOf(a), reflect.ValueOf(b))
@@ -112,7 +112,7 @@ func names(expr ast.Expr) (names []string) {
 	return names
 }
 
-// spread reports whether it is a call that ends with "...".
+// spread reports whether v is a call that ends with "...".
 func spread(v reflect.Value) bool {
 	call, ok := asNode[*ast.CallExpr](v)
 	return ok && call.Ellipsis.IsValid()

@@ -1,10 +1,9 @@
-// Package overlay changes sources for a build, without touching the files: see -overlay of
-// the go command. With it, tests build a Latchkey that is broken on purpose, or another
-// version of it.
+// Package overlay changes sources for a build without touching the files, see -overlay of the go command.
+// Tests use it to build a Latchkey that is broken on purpose, or another version of it.
 //
-// An [Edit] says what it changes, and not how that is written: a place in Go is found by its
-// function and a pattern ([In]), a line of Lua by the rule that it keeps ([Rule]). So code may be
-// moved to another file, and variables renamed, without any change here.
+// An [Edit] names what it changes, not the text of it: a place in Go is found by its function and a
+// pattern ([In]), a line of Lua by the rule that it keeps ([Rule]). So code can be moved to another file,
+// and variables renamed, without any change here.
 package overlay
 
 import (
@@ -21,8 +20,8 @@ import (
 	"sync"
 )
 
-// Env is the environment variable with the path of a list of files that are changed
-// already. Other changes are applied on top of them.
+// Env is the environment variable with the path of a list of files that are already changed. Further
+// changes are applied on top of them.
 const Env = "LATCHKEY_OVERLAY"
 
 // An Edit is a change of the sources.
@@ -31,8 +30,8 @@ type Edit struct {
 	apply func(*tree) error
 }
 
-// Append returns the edit that appends a text to a file, which need not exist. The path begins at
-// Latchkey's root, or at that of Go with $GOROOT.
+// Append returns the edit that appends a text to a file, which need not exist. The path is relative to
+// Latchkey's root, or begins with $GOROOT.
 func Append(file, text string) Edit {
 	return Edit{file, func(t *tree) error {
 		path, err := absolute(file)
@@ -48,9 +47,9 @@ func Append(file, text string) Edit {
 	}}
 }
 
-// Apply returns the texts of the files that the edits change, by their paths: also of what Redis runs, if a
-// source of that changes. It is an error if
-// an edit finds nothing to change, or more than one place and is not for all.
+// Apply returns the texts of the files that the edits change, by their paths. If the source of a script
+// changes, that includes the script as Redis runs it. It is an error if an edit finds nothing to change,
+// or more than one place without being for all.
 func Apply(edits []Edit) (map[string]string, error) {
 	t, err := newTree()
 	if err != nil {
@@ -90,7 +89,7 @@ func Write(dir string, edits []Edit) (string, error) {
 	return path, os.WriteFile(path, text, 0o666)
 }
 
-// ReadFile reads a file, or what the list in [Env] has in its place.
+// ReadFile reads a file, or the file that replaces it according to the list in [Env].
 func ReadFile(path string) ([]byte, error) {
 	t, err := newTree()
 	if err != nil {
@@ -102,10 +101,10 @@ func ReadFile(path string) ([]byte, error) {
 	return t.read(path)
 }
 
-// A list is what -overlay takes.
+// A list is the file format of -overlay.
 type list struct{ Replace map[string]string }
 
-// listed returns the files that are changed already: where the text of each is.
+// listed returns the files that are already changed, with the paths of their replacements.
 func listed() (map[string]string, error) {
 	l := list{make(map[string]string)}
 	if path := os.Getenv(Env); path != "" {
@@ -122,7 +121,7 @@ func listed() (map[string]string, error) {
 
 // A tree is the sources with some changes.
 type tree struct {
-	replaced map[string]string // by the list in Env
+	replaced map[string]string // according to the list in Env
 	changed  map[string]string // the texts that the edits have changed
 }
 
@@ -142,7 +141,7 @@ func (t *tree) read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// files returns the files of a directory whose names end like that, without its tests.
+// files returns the files of a directory with a certain ending, without tests.
 func (t *tree) files(dir, ext string) ([]string, error) {
 	path, err := absolute(dir)
 	if err != nil {
@@ -161,7 +160,7 @@ func (t *tree) files(dir, ext string) ([]string, error) {
 	return slices.DeleteFunc(found, func(file string) bool { return strings.HasSuffix(file, "_test.go") }), nil
 }
 
-// absolute returns the path of what is below Latchkey's root, or below $GOROOT.
+// absolute returns the absolute path of a file below Latchkey's root or below $GOROOT.
 func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
@@ -174,7 +173,7 @@ func absolute(path string) (string, error) {
 	return filepath.Join(dir, filepath.FromSlash(below)), err
 }
 
-// To ask the go command takes a while, and the answers stay the same.
+// The go command is slow, and its results stay the same.
 var (
 	latchkey = sync.OnceValues(func() (string, error) { return Sources("github.com/a2139e8d/latchkey") })
 	goroot   = sync.OnceValues(func() (string, error) { return goSays("env", "GOROOT") })

@@ -86,7 +86,7 @@ func TestAnEditChangesALineOfLua(t *testing.T) {
 	t.Setenv(Env, filepath.Join(dir, "list"))
 	for _, tt := range []struct {
 		edit    Edit
-		old, by string // "": it is refused
+		old, by string // "": the edit is refused
 	}{
 		{Rule("one").True(), "if found == ARGV[1] --", "if true --"},
 		{Rule("two").False(), "and f(KEYS[1]) then", "and not ARGV then"},
@@ -104,8 +104,8 @@ func TestAnEditChangesALineOfLua(t *testing.T) {
 		{Rule("twice").All().True(), "if x then -- rule: twice\nend\nif y then", "if true then -- rule: twice\nend\nif true then"},
 		{edit: Rule("twice").True()},
 		{edit: Rule("none").True()},
-		{edit: Rule("five").True()}, // it is cut in two
-		{edit: Rule("six").True()},  // it is no condition
+		{edit: Rule("five").True()}, // the condition spans two lines
+		{edit: Rule("six").True()},  // it is not a condition
 		{edit: Rule("three").Swap("lost", "found")},
 		{edit: Rule("three").Swap("4", "0")},
 		{edit: Rule("seven").Call("f(q)", "f()")},

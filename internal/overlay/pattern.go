@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A match is a part of a file that a pattern matches, and what its letters stand for.
+// A match is a part of a file that a pattern matches, with the values of the pattern's letters.
 type match struct {
 	from, to token.Pos
 	bound    map[string]ast.Expr
 }
 
-// each changes all that match a pattern. It must be one, unless the place is for all.
+// each changes all matches of a pattern. There must be exactly one, unless the place is for all.
 func (f *goFile) each(p Place, matches []match, change func(match) splice) error {
 	switch n := len(matches); {
 	case n == 0:
@@ -53,7 +53,7 @@ func (f *goFile) expressions(n ast.Node, pattern string) (found []match, _ error
 	return found, nil
 }
 
-// statements returns where the statements stand, one behind the other.
+// statements returns the positions of consecutive statements that match.
 func (f *goFile) statements(n ast.Node, pattern string) (found []match, _ error) {
 	wanted, err := parseStatements(marked(pattern))
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *goFile) statements(n ast.Node, pattern string) (found []match, _ error)
 	return found, nil
 }
 
-// body returns the part of a declaration in which patterns are looked for.
+// body returns the part of a declaration in which patterns are searched.
 func body(n ast.Node) ast.Node {
 	if decl, ok := n.(*ast.FuncDecl); ok && decl.Body != nil {
 		return decl.Body
@@ -94,7 +94,7 @@ func isExpression(text string) bool {
 	return err == nil
 }
 
-// opening is what makes statements a file.
+// opening is the text that turns statements into a file.
 const opening = "package p\nfunc _() {\n"
 
 func parseStatements(text string) ([]ast.Stmt, error) {

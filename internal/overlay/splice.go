@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// A splice puts a text in the place of what is from one position to another. All that is not replaced
-// stays as it is, comments and build tags too.
+// A splice replaces the text between two positions. Everything else stays, including comments and build
+// tags.
 type splice struct {
 	from, to token.Pos
 	text     string
 }
 
-// spliced returns a text after all splices, whose positions are that much off.
+// spliced returns a text after all splices. off is added to their positions.
 func spliced(text string, splices []splice, off int) string {
 	slices.SortStableFunc(splices, func(a, b splice) int { return cmp.Compare(a.from, b.from) })
 	var b strings.Builder
@@ -32,7 +32,7 @@ func spliced(text string, splices []splice, off int) string {
 	return b.String()
 }
 
-// change makes the file what it is after the splices. text is what is new in it, and may need imports.
+// change applies splices to the file. text is the new code, and may need imports.
 func (f *goFile) change(splices []splice, text string) error {
 	after := spliced(string(f.text), append(splices, f.naming...), f.off())
 	changed, err := parseFile(f.tree, f.path, []byte(after))
@@ -47,11 +47,11 @@ func (f *goFile) change(splices []splice, text string) error {
 	return nil
 }
 
-// off is how to make positions offsets.
+// off is the number that turns positions into offsets.
 func (f *goFile) off() int { return -f.set.File(f.file.Pos()).Base() }
 
-// imports returns what makes the imports follow a change: packages that were used before are not any
-// more, and the new text uses some that another file of the package imports.
+// imports adapts the imports to a change: it keeps packages that are no longer used from being an error,
+// and imports packages of the new text that another file of the package imports.
 func (f *goFile) imports(before *goFile, text string) (splices []splice, _ error) {
 	uses, used := qualifiers(f.file), qualifiers(before.file)
 	for _, spec := range f.file.Imports {
@@ -75,7 +75,7 @@ func (f *goFile) imports(before *goFile, text string) (splices []splice, _ error
 	return splices, err
 }
 
-// importedBeside returns what other files of the package import by these names.
+// importedBeside returns the imports of other files of the package with these names.
 func (f *goFile) importedBeside(names map[string]bool) (found []string, _ error) {
 	files, err := f.tree.files(path.Dir(f.path), ".go")
 	for i := 0; i < len(files) && len(names) > 0 && err == nil; i++ {
@@ -97,7 +97,7 @@ func (f *goFile) importedBeside(names map[string]bool) (found []string, _ error)
 	return found, err
 }
 
-// qualifiers returns what stands before a dot in a file.
+// qualifiers returns the names before a dot in a file.
 func qualifiers(file *ast.File) map[string]bool {
 	found := make(map[string]bool)
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -111,7 +111,7 @@ func qualifiers(file *ast.File) map[string]bool {
 	return found
 }
 
-// importName is the name that a file uses a package by, as far as its path shows that.
+// importName is the name under which a file uses a package, as far as its path shows.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name

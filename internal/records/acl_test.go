@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// What a Redis user must be allowed at the least, as REDIS.md says.
+// The rights that a Redis user needs at least, as in REDIS.md.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
 	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
@@ -30,10 +30,10 @@ func TestLeastRightsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// And where users log in.
+// The rights that logins of users need in addition.
 var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
 
-// Where users log in it takes some more, and without it a login is refused, for certain.
+// The least rights suffice. Without the rights for users a login is refused, for certain.
 func TestLeastRightsSuffice(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -82,7 +82,7 @@ func useEverything(t *testing.T, s *redistest.Server, st *Engine) {
 	wantError(t, "Take of an unknown id", err, ErrNotFound)
 }
 
-// waitUntilExtended returns when the watchdog has put off the end of a lease.
+// waitUntilExtended returns when a lease was renewed.
 func waitUntilExtended(t *testing.T, s *redistest.Server, lock string) {
 	t.Helper()
 	last := expiry(t, s, lock)

@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Where plain commands find what is not as usual, the script behind them has what is left of the
-// time of one round trip, and not as much again.
+// If plain commands find an unusual case, the script that follows has the rest of one round trip's
+// time, and not that time again.
 func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second

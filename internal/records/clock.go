@@ -14,43 +14,43 @@ import (
 // A command may reach Redis long after it was sent, or twice: a proxy that has reset a connection may still
 // pass on what it has read from it. Most scripts see from the stored record that they have been done before.
 // Three scripts cannot see that once the record has expired: those that create a record, log in, and end all
-// sessions of a user. So they are done only for a short time after they were sent, by Redis's clock:
+// sessions of a user. So Redis does them only within a short time after they were sent, by its own clock:
 //
-//   - create.lua and login.lua: for less time than the record and its tombstone live. Until then a late copy
+//   - create.lua and login.lua: a shorter time than the record and its tombstone live. Until then a late copy
 //     finds one of the two.
-//   - endall.lua: it does no call twice, since the user's mark remembers each call for longer than a copy may
-//     be done. If the mark is lost, by eviction for example, its calls are forgotten.
+//   - endall.lua: the user's mark remembers each call for longer than a copy may be done, so no call is done
+//     twice. If the mark is lost, by eviction for example, the calls are forgotten.
 //
-// No clocks need to agree. A reply tells the process Redis's time, and from then on the process counts by its
-// own monotonic clock. The reply was on its way for a while, so the process believes Redis's time to be a little
-// earlier than it is, and never later. So no command is done after its time. If the process knows no time yet,
-// or Redis's clock was set, the script does nothing and returns the time, and the process sends it once more. So
-// the first of these commands in a process costs one more round trip. (If Redis's clock was set back by hours, a
-// copy of a command that was refused before would be done that many hours later.)
+// Clocks need not agree. A reply tells the process Redis's time, and from then on the process counts by its
+// own monotonic clock. The reply was on its way for a while. So the process believes Redis's time to be a
+// little earlier than it is, and never later, and no command is done after its time. If the process knows no
+// time yet, or Redis's clock was set, the script does nothing but return the time, and the process sends the
+// command once more. So the first of these commands in a process costs one more round trip. (If Redis's clock
+// was set back by hours, a copy of a command that was refused before may be done that many hours later.)
 //
 // # A login that is overtaken
 //
-// A login tells when its request arrived, and is refused if that was before the last EndUser of its user. Both
-// times are by Redis's clock. The process believes the arrival to be too early, by as long as a reply takes. So
-// a refused login is sent once more, with the time from the refusal. A login is refused wrongly only if it
-// arrives within the time that a reply takes after EndUser was done; and never in the process that called
-// EndUser, since the reply told it the time. If the nodes of a cluster have different times, a login may pass
-// that arrived before EndUser by less than the difference. If Redis's clock was set back, an earlier EndUser
-// seems to be in the future: the first login is refused, and replaces that time by now, so that the user is not
-// locked out for longer.
+// A login tells when its request arrived, and is refused if that was before the last EndUser of its user.
+// Both times are by Redis's clock. The process believes the arrival to be a little earlier than it was, by as
+// long as a reply takes. So a refused login is sent once more, with the time from the refusal. A login is
+// refused wrongly only if its request arrives after EndUser was done, but within the time that a reply takes.
+// In the process that called EndUser this does not happen, since the reply told it the time. If the nodes of
+// a cluster have different times, a login may pass that arrived before EndUser by less than the difference.
+// If Redis's clock was set back, an earlier EndUser seems to be in the future. Then the first login is
+// refused and replaces that time by now, so that the user is not locked out for longer.
 
-// maxWithin is half the time of a tombstone. The other half is for a clock that is ahead by as much, which the
-// scripts accept.
+// maxWithin is the most that within returns: half the time of a tombstone. The other half is for a clock that
+// is ahead by as much, which the scripts accept.
 const maxWithin = tombstoneTime / 2
 
-// within returns for how long after it was sent a command may be done: as long as its caller waits.
+// within returns for how long after it was sent a command may be done: no longer than its caller waits.
 func (s *Engine) within() time.Duration { return min(s.options.Timeout, maxWithin) }
 
 type arrivalKey struct{}
 
-// WithArrival returns a context with the time at which the request arrived that logs a user in, for
-// [Engine.CreateRecord] and [Hold.Renew]. These refuse the login with [ErrGone] if the user's sessions were
-// ended since then, or if the request arrived more than an hour ago. Default: the time of the call.
+// WithArrival returns a context for [Engine.CreateRecord] and [Hold.Renew] of a request that logs a user in.
+// at is when the request arrived. The login is refused with [ErrGone] if the user's sessions were ended since
+// then, or if the request arrived more than an hour ago. Without an arrival, the time of the call counts.
 func WithArrival(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
 }
@@ -62,13 +62,13 @@ func arrival(ctx context.Context, now time.Time) time.Time {
 	return now
 }
 
-// A clock is Redis's clock, as far as this process knows it.
+// A clock is what this process knows of Redis's clock.
 type clock struct {
 	began time.Time    // for the monotonic clock
 	then  atomic.Int64 // Redis's time at began, in Unix µs, or less; 0: not known
 }
 
-// learn notes Redis's time from a reply that has come at heard, if it is later than what is known.
+// learn notes Redis's time, now, from a reply that arrived at heard, unless a later time is known already.
 func (c *clock) learn(now int64, heard time.Time) {
 	then := now - heard.Sub(c.began).Microseconds()
 	for {
@@ -79,9 +79,9 @@ func (c *clock) learn(now int64, heard time.Time) {
 	}
 }
 
-// inTime runs a script that includes clock.lua: it does nothing if it reaches Redis later than within after it
-// was sent. Its first arguments are the time at which it was sent, and within. The moments follow, by Redis's
-// clock.
+// inTime runs a script that includes clock.lua. If the script reaches Redis later than within after it was
+// sent, it does nothing. Its first arguments are the time at which it was sent, and within. Then come the
+// moments. All these times are by Redis's clock.
 func (s *Engine) inTime(
 	ctx context.Context, x scripting.RoundTrip, within time.Duration, moments ...time.Time,
 ) (reply scripting.Reply, err error) {
@@ -100,20 +100,21 @@ func (s *Engine) inTime(
 			x.Args = append(x.Args, at(moment))
 		}
 		x.Args = append(x.Args, rest...)
-		if _, reply, err = s.runner.RoundTrip(ctx, x); err != nil {
+		_, reply, err = s.runner.RoundTrip(ctx, x)
+		if err != nil {
 			return reply, err
 		}
 		refused, _ := reply.IntAt(0)
 		now, _ := reply.IntAt(1)
 		switch refused {
 		case refusedLate:
-			err = fmt.Errorf("%w: it came later than %v after it was sent, or Redis's clock is not steady", ErrUnavailable, within)
+			err = fmt.Errorf("%w: it arrived later than %v after it was sent, or Redis's clock is not steady", ErrUnavailable, within)
 		case refusedEnded:
 			err = ErrGone
 		default:
 			return reply, nil
 		}
-		if sent > now { // the known time is ahead
+		if sent > now { // the known time is ahead of Redis's clock
 			s.clock.then.CompareAndSwap(known, 0)
 		}
 		s.clock.learn(now, time.Now())
@@ -121,7 +122,7 @@ func (s *Engine) inTime(
 	return scripting.Reply{}, err
 }
 
-// The replies of such a script that has done nothing. Redis's time follows.
+// The replies of a script that was refused by clock.lua. Redis's time follows.
 const (
 	refusedLate  = -1
 	refusedEnded = -2

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// How late a copy comes, after what it is a copy of has returned: 20 moments.
+// How late a copy comes, after the call that it copies has returned: 20 moments.
 var lateness = []time.Duration{
 	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
 	2 * time.Second, 5 * time.Second, 10 * time.Second, 19 * time.Second, 21 * time.Second, 29 * time.Second,
@@ -20,10 +20,10 @@ var lateness = []time.Duration{
 	time.Hour - time.Second, time.Hour + time.Second, 2 * time.Hour,
 }
 
-// clocks are by how much a process believes Redis's clock to be other than it is.
+// clocks are the errors of a process's idea of Redis's clock.
 var clocks = []time.Duration{-3 * time.Hour, -time.Second, 0, time.Second, 3 * time.Hour}
 
-// lasting keeps a session for longer than the latest copy takes.
+// lasting are terms of a session that outlasts the latest copy.
 var lasting = Terms{TTL: 12 * time.Hour}
 
 // copied runs f for each clock and each moment, on users of their own: with a store whose clock is wrong,
@@ -70,7 +70,7 @@ func loginFor(t *testing.T, st *Engine, user string, n int) string {
 	return id
 }
 
-// isAlive reports whether a session is.
+// isAlive reports whether a session is alive.
 func isAlive(t *testing.T, st *Engine, id string) bool {
 	_, _, err := st.Peek(t.Context(), id, lasting)
 	return err == nil
@@ -101,8 +101,8 @@ func TestACopyOfEndUserEndsNothingThatBeganAfterIt(t *testing.T) {
 	}, endAllScript)
 }
 
-// A copy of a login, or of the first record of a guest's session, brings nothing back that has ended,
-// however late it comes, and however it has ended.
+// A copy of a login, or of the creation of a guest's session, does not bring back a session that
+// has ended, however late the copy comes, and however the session ended.
 func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, st *Engine, user, id string){
@@ -152,8 +152,8 @@ func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 	}
 }
 
-// What has timed out leaves no tombstone. A copy does not bring it back either, also if the process
-// takes Redis's clock to be ahead by so little that it is not noticed.
+// An expired session leaves no tombstone. A copy does not bring it back either, even if the process
+// believes Redis's clock to be ahead by so little that it goes unnoticed.
 func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -182,8 +182,9 @@ func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 	})
 }
 
-// A login whose request had arrived before an EndUser was done is refused. One whose request came later
-// is not, in whatever process, and however wrong its clock was. What is older than what Redis remembers is refused.
+// A login is refused if its request had arrived before an EndUser was done. It is not refused if
+// the request came later, in any process, however wrong the process's clock is. A request from
+// before the time that Redis remembers is refused.
 func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for i, wrong := range clocks {
@@ -214,8 +215,8 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 	})
 }
 
-// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. The first
-// login may be refused, since nobody knows whether its request came before the end.
+// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. The
+// first login may be refused, since it is unknown whether its request came before the end.
 func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, early := process(t, s), WithArrival(t.Context(), time.Now())

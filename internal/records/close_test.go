@@ -10,9 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Close ends all that a store does, at once, also where the pool is the caller's: the
-// wait of its requests. One that holds a session cannot save it any more,
-// what comes afterwards is refused, and the error says why.
+// Close ends all waits of requests at once, even if the pool is the caller's. A request that holds
+// a session cannot save it any more, later requests are refused, and the error tells why.
 func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)

@@ -11,46 +11,45 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// The commits of a tenure. There is one round trip at a time, so that it is always known which token and
+// The commits of a tenure. At most one round trip is under way, so the process always knows which token and
 // which record Redis has. All methods are called with mu held.
 
-// letRun gives mu up for a moment, so that the next holds, which can go on now, end before the next commit,
-// which then stores them, too. With 100 requests for one session in two processes that makes a third fewer
-// round trips.
+// letRun unlocks mu for a moment. Then the next holds, which can go on now, may end before the next commit,
+// which stores their versions as well. With 100 requests for one session in two processes that saves a third
+// of the round trips.
 func (t *tenure) letRun() {
 	t.unlock()
 	runtime.Gosched()
 	t.mu.Lock()
 }
 
-// settle returns when it is known whether version is stored. vacant: the caller has left the tenure vacant,
-// and goes on until another hold has begun, or the lock is released. Whoever finds no round trip under way
-// sends the next commit, for all.
+// settle returns when it is known whether version is stored. Each goroutine that finds no round trip under
+// way sends the next commit, which is for all versions. If vacant is true, the caller has left the tenure
+// vacant. Then settle goes on until another hold has begun, or the tenure is over.
 func (t *tenure) settle(ctx context.Context, version int, vacant bool) {
 	if vacant {
 		t.vacated++
 		defer func() { t.vacated-- }()
 	}
 	begun, since := t.begun, t.since
-	for !t.isSettled(version) || vacant && t.begun == begun && t.over == nil {
+	for {
+		// If the tenure is over, a commit that is under way still counts, unless Redis is unavailable.
+		settled := t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
+		if settled && (!vacant || t.begun != begun || t.over != nil) {
+			return
+		}
 		if t.sending {
 			t.waitForOne()
-		} else {
-			t.waitsSince(since)
-			t.commit(ctx)
+			continue
 		}
+		t.waitsSince(since)
+		t.commit(ctx)
 	}
 }
 
-// isSettled reports whether it is known if version is stored, or with an ErrUnavailable, that it is not
-// known. If the tenure is over, a commit that is under way still counts.
-func (t *tenure) isSettled(version int) bool {
-	return t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
-}
-
-// commit makes all versions up to the newest stored, and decides what becomes of the lock: the present hold
-// keeps it, the next in line gets it, or else it is released. It is called when no round trip is under way.
-// It is for others, too, so it does not end with ctx, but by latest.
+// commit stores all versions up to the newest, and decides what becomes of the lock: the present hold keeps
+// it, the next request in line gets it, or it is released. It is called when no round trip is under way.
+// Other requests depend on it, so it does not end with ctx, but at latest.
 func (t *tenure) commit(ctx context.Context) {
 	next, returned := token{}, false
 	defer func() {
@@ -58,15 +57,15 @@ func (t *tenure) commit(ctx context.Context) {
 			return
 		}
 		err := scripting.ErrExited
-		if v := recover(); v != nil { // of a Content, perhaps another hold's
+		if v := recover(); v != nil { // in a Content, perhaps another hold's
 			err = scripting.Panicked(v)
 		}
 		t.fail(err, next.text)
-		t.idle.Broadcast() // those that wait for this commit, which may not have been sent
+		t.idle.Broadcast() // the holds that wait for this commit, which may not have been sent
 	}()
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
-	x, base := t.roundTrip(next, now)
+	x, revision := t.roundTrip(next, now)
 	ctx = context.WithoutCancel(ctx)
 	if t.isShort(now) {
 		var cancel context.CancelFunc
@@ -88,30 +87,30 @@ func (t *tenure) commit(ctx context.Context) {
 	if next.text != "" {
 		_ = t.term.Answered(heard, nil)
 	}
-	t.term.Token, t.base, t.others, t.stored, t.heard, t.asked = next.text, base, others, version, heard, now
+	t.term.Token, t.revision, t.others, t.stored, t.heard, t.asked = next.text, revision, others, version, heard, now
 	switch {
-	case t.over != nil: // it lapsed meanwhile, and its next token is nobody's
+	case t.over != nil: // the tenure ended meanwhile, so no hold has the next token
 		t.sweep(next.text)
 	case next.text == "":
-		t.freed()
-	case vacant: // if the next in line has left, settle sends once more
+		t.lapse(errFreed)
+	case vacant: // if that request has left, settle sends another commit
 		t.grant(next.label)
 	case t.hold != nil:
 		t.renewInTime(heard) // the alarm may have rung meanwhile
 	}
 }
 
-// A token is by which the lock is held after a commit; with an empty text it is released.
+// A token is the lock's value after a commit. If its text is empty, the commit releases the lock.
 type token struct {
 	text, label string
 	span        time.Duration
 }
 
-// next returns the token of the present hold or, if there is none, of the next in line.
+// next returns a new token for the present hold or, if there is none, for the next request in line.
 func (t *tenure) next(now time.Time) (next token) {
 	if t.hold != nil {
 		next = token{label: t.hold.ticket.Label, span: t.term.Span(now)}
-	} else if first, waits := t.lines().First(t.lockKey()); waits && t.mayPass(now) {
+	} else if first, waits := t.engine.lines.First(t.lock); waits && t.mayPass(now) {
 		next = token{label: first.Label, span: first.Options.Span}
 	} else {
 		return token{}
@@ -120,22 +119,37 @@ func (t *tenure) next(now time.Time) (next token) {
 	return next
 }
 
-// roundTrip returns the commit of all versions, which makes next the holder, and the revision of the record
-// afterwards.
+// roundTrip returns the commit of all versions, which makes next the holder. It also returns the revision of
+// the record after the commit.
 func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, revision string) {
 	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys.forScript()}
-	mark, ttl, record, span := t.mark, any(""), any(""), any("")
-	var quiet, staged bool
-	if t.newest > 0 || t.read == nil { // what cannot be read is left as it is
-		ttl, quiet = t.timeToLive(next, now)
+	mark, revision := t.mark, t.revision
+	ttl, record, span, quiet, staged := any(""), any(""), any(""), any(""), any("")
+	if t.newest > 0 || t.read == nil { // a record that cannot be read is left as it is
+		// The time to live is that of the last version. If there is no version, it is that of the take, since
+		// a request has used the session. While the session is held, the record outlasts the lock.
+		ms, isQuiet := t.write.ttl, t.write.quiet
+		if t.newest == 0 {
+			ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
+		}
+		switch {
+		case isQuiet: // the script extends it if the lock needs that
+			quiet = yes
+		case next.text != "":
+			ms = max(ms, (next.span + outlast).Milliseconds())
+		}
+		ttl = ms
 	}
-	revision = t.base
 	if t.written > t.stored {
 		revision = t.record.revision
-		if t.write.ended {
+		if t.ended {
 			mark, x.Keys = "", t.keys.withList()
+			record = formatTombstone(revision, t.record.Created)
+		} else if text := t.record.text(t.box); len(text) < stagedFrom {
+			record = text
+		} else {
+			record, staged = stage(&x, revision, text), yes
 		}
-		record, staged = stage(&x, revision, t.write.text(t.box))
 	}
 	if t.args[0] != t.term.Token { // it has changed
 		t.args[0] = t.term.Token
@@ -143,62 +157,40 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	if next.text != "" {
 		span = next.span.Milliseconds()
 	}
-	x.Args = append(t.args[:1], t.base, ttl, record, mark, next.text, span, when(quiet), when(staged))
+	x.Args = append(t.args[:1], t.revision, ttl, record, mark, next.text, span, quiet, staged)
 	for len(x.Args) > 4 && x.Args[len(x.Args)-1] == "" { // an argument costs Redis 1 % of a commit
 		x.Args = x.Args[:len(x.Args)-1]
 	}
 	return x, revision
 }
 
-// when returns an argument that says whether something is so.
-func when(so bool) any {
-	if so {
-		return yes
-	}
-	return ""
-}
+// outlast is by how much a record outlasts its lock. The scripts know it.
+const outlast = 2 * time.Second
 
-// waitsSince notes since when a hold that ends waits for its commit.
+// waitsSince notes that a hold that began to end at begun waits for a commit.
 func (t *tenure) waitsSince(begun time.Time) {
 	if t.since.IsZero() || begun.Before(t.since) {
 		t.since = begun
 	}
 }
 
-// latest is when those that wait for the next commit have their answer. A hold that ends has the time
-// of one round trip, and an eighth more, however many it needs: the one that is under way, its own, and
-// before those what Renew needs.
+// latest is the deadline of the next commit: by then each hold that waits for it has its outcome. A hold that
+// ends has the time of one round trip and an eighth of that, however many round trips it needs: that of
+// Renew's new record, the one that is under way, and its own commit.
 func (t *tenure) latest() time.Time {
 	most := t.engine.options.Timeout
 	return t.since.Add(most).Add(most / 8) // the sum may overflow
 }
 
-// isShort reports whether that is sooner than a round trip may be over that begins now.
+// isShort reports whether a round trip that begins now could last beyond latest.
 func (t *tenure) isShort(now time.Time) bool {
 	return !t.since.IsZero() && now.Sub(t.since) > t.engine.options.Timeout/8
 }
 
-// outlast is by how much a record outlasts its lock, as the scripts see to it, too.
-const outlast = 2 * time.Second
-
-// timeToLive is that of the record after a commit, in ms: what the last version wants, or the
-// take, since a request has come for the session; but while it is held, no less than its lock. quiet: it must
-// not be longer than the record would live without the commit.
-func (t *tenure) timeToLive(next token, now time.Time) (ttl int64, quiet bool) {
-	ttl, quiet = t.write.ttl, t.write.quiet
-	if t.newest == 0 {
-		ttl, quiet = t.terms.expiry(&t.record, now), t.terms.Quiet
-	}
-	if next.text != "" && !quiet { // otherwise the script sees to it
-		ttl = max(ttl, (next.span + outlast).Milliseconds())
-	}
-	return ttl, quiet
-}
-
-// waitForOne waits until the round trip that is under way is over. A hold that has waited for one
-// that Redis has not answered does not wait for another one as well.
+// waitForOne waits for the end of the round trip that is under way. If Redis did not reply to that, the
+// tenure fails: a hold does not wait for two such round trips.
 func (t *tenure) waitForOne() {
-	if now := time.Now(); t.isShort(now) { // it may have begun since: an extension, while Renew did something else
+	if now := time.Now(); t.isShort(now) { // the round trip may have begun later: an extension, during the first step of Renew
 		latest := t.latest()
 		defer time.AfterFunc(latest.Sub(now), func() {
 			t.mu.Lock()
@@ -215,18 +207,18 @@ func (t *tenure) waitForOne() {
 	}
 }
 
-var errNoTime = fmt.Errorf("%w: another round trip took all of the time: %w", ErrUnavailable, context.DeadlineExceeded)
+var errNoTime = fmt.Errorf("%w: another round trip used up the time: %w", ErrUnavailable, context.DeadlineExceeded)
 
-// exchange runs a script, asked now, and gives mu up meanwhile. It takes it again also if the client ends the
-// goroutine.
+// exchange runs a script, which is sent at asked, and unlocks mu meanwhile. It locks mu again even if the
+// client ends the goroutine.
 func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.RoundTrip) (reply scripting.Reply, err error) {
 	t.sending = true
 	t.unlock()
 	defer func() {
 		t.mu.Lock()
 		t.sending, t.silence = false, nil
-		// An extension is not waited for beyond the end of its lease. What took less than a
-		// quarter of Timeout leaves time for another one.
+		// A round trip that took less than a quarter of Timeout leaves time for another one: an extension
+		// near the end of its lease, for example.
 		if err != nil && scripting.TimedOut(err) && !scripting.Moving(err) && time.Since(asked) >= t.engine.options.Timeout/4 {
 			t.silence = err
 		}
@@ -236,9 +228,8 @@ func (t *tenure) exchange(ctx context.Context, asked time.Time, x scripting.Roun
 	return reply, err
 }
 
-// What commit.lua answers. Where a write was refused, but an earlier try of it
-// may have been done, the error wraps ErrUnavailable, too: it may be stored. Why it was refused
-// follows.
+// The replies of commit.lua. Behind replyLost and replyLostAgain follows why the write was refused. With
+// replyLostAgain an earlier try may have stored it, and the error wraps ErrUnavailable, too.
 const (
 	replyLost      = 0
 	replyDone      = 1
@@ -246,8 +237,7 @@ const (
 	replyLostAgain = 3
 )
 
-// committed reads the reply of commit.lua. others reports whether other
-// processes wait.
+// committed reads the reply of commit.lua. others is true if other processes wait.
 func committed(reply scripting.Reply, err error) (others bool, _ error) {
 	switch n, ok := reply.Int(); {
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P1: 50 requests in each of three processes write to one session at once, and nothing is lost,
+// P1: 50 requests in each of three processes write to one session at once, and no write is lost,
 // although Redis forgets its scripts all the time.
 func TestNoLostUpdate(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// theQueue is where other processes wait.
+// theQueue is the key of the queue of processes.
 const theQueue = theLock + ".queue"
 
 // A guest is a request that waits for the session, and then holds it.
@@ -19,7 +19,7 @@ type guest struct {
 	came chan struct{} // closed when it holds the session, or never will
 }
 
-// guests puts requests in line behind whoever holds the session, in a bubble.
+// guests puts requests in line behind the session's holder, in a bubble.
 func guests(t *testing.T, st *Engine, n int, terms Terms) []*guest {
 	t.Helper()
 	terms.LockWait = patient.Lease
@@ -36,7 +36,7 @@ func guests(t *testing.T, st *Engine, n int, terms Terms) []*guest {
 	return all
 }
 
-// holds waits until the guest has the session, with this in it.
+// holds waits until the guest has the session, with this data.
 func (g *guest) holds(t *testing.T, data string) *Hold {
 	t.Helper()
 	<-g.came
@@ -49,7 +49,7 @@ func (g *guest) holds(t *testing.T, data string) *Hold {
 	return g.hold
 }
 
-// An ending is a hold being given back, which waits for its commit.
+// An ending is a hold that ends and waits for its commit.
 type ending struct {
 	err  error
 	done chan struct{}
@@ -69,13 +69,13 @@ func saving(t *testing.T, h *Hold, data string) *ending {
 	return begin(func() error { return h.Save(t.Context(), []byte(data)) })
 }
 
-// wait returns how it ended.
+// wait waits for the ending, and returns its error.
 func (e *ending) wait() error {
 	<-e.done
 	return e.err
 }
 
-// wantPending checks that a hold has not been answered.
+// wantPending checks that the ending still waits.
 func (e *ending) wantPending(t *testing.T) {
 	t.Helper()
 	select {
@@ -85,8 +85,7 @@ func (e *ending) wantPending(t *testing.T) {
 	}
 }
 
-// A desk is one process with a proxy to its Redis, by which it is seen what it does
-// there.
+// A desk is one process, with a proxy to Redis that shows what the process does there.
 type desk struct {
 	*redistest.Server
 	proxy *redistest.Proxy
@@ -141,8 +140,8 @@ func (d *desk) count(script *scripting.Script) (n int) {
 	return n
 }
 
-// takes returns how often the process has tried to take the session, and others how many commands it
-// has sent that neither take nor commit.
+// takes returns how often the process has tried to take the session. others counts its commands
+// that neither take nor commit.
 func (d *desk) takes() (takes, others int) {
 	for _, cmd := range d.proxy.Commands() {
 		switch {
@@ -161,7 +160,7 @@ func (d *desk) sent(t *testing.T, script *scripting.Script, n int) {
 	redistest.Eventually(t, "the script is sent", func() bool { return d.count(script) >= n })
 }
 
-// wantQuiet checks that all is over: what is stored, and nothing beside it.
+// wantQuiet checks that data is stored, and that no lock or queue is left.
 func (d *desk) wantQuiet(t *testing.T, data string) {
 	t.Helper()
 	redistest.Eventually(t, "the session is free", func() bool { return !d.Exists(t, theLock) })

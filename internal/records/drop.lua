@@ -1,8 +1,8 @@
--- Removes the record of a new id that came to nothing. That of a user's session becomes a tombstone: a
--- login that comes late must not find nothing and put the epoch in the mark that it has brought.
+-- Removes the record of a new ID that is not needed. For a user's session the record becomes a tombstone:
+-- otherwise a login that comes late would find nothing, and store its epoch in the mark.
 -- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark   KEYS[5] list
 -- ARGV[1] number of the call   ARGV[2] its revision
--- Returns 1: removed; 0: it was not there, or another's.
+-- Returns 1: removed; 0: it did not exist, or is another record.
 local user = #KEYS > 3
 {{template "record"}}
 {{template "user"}}

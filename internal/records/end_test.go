@@ -8,8 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A destroyed id is dead at once, and remembered for a minute, whoever asks, and whoever waits: a
-// request that still comes with it is told that its session was ended. It cannot be used again.
+// A destroyed id is dead at once, for all requests and all waiters. It is remembered for a minute:
+// a request that still comes with it is told that its session was ended. The id cannot be used
+// again.
 func TestDestroyLeavesTombstone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -34,7 +35,7 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 	})
 }
 
-// wantGone checks that the session was ended and that asking for it leaves no lock.
+// wantGone checks that the session was ended, and that a take of it leaves no lock.
 func wantGone(t *testing.T, s *redistest.Server, st *Engine) {
 	t.Helper()
 	before, _ := s.Get(t, theRecord)
@@ -51,7 +52,7 @@ func wantGone(t *testing.T, s *redistest.Server, st *Engine) {
 	}
 }
 
-// An id that is in use is not given to another session, by Create or Renew, and nothing changes.
+// Create and Renew refuse an id that is in use, and change nothing.
 func TestCreateNeverOverwrites(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -67,8 +68,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	})
 }
 
-// Renew moves the session to a new id: its data and its age go with it, the old
-// id is dead.
+// Renew moves the session to a new id, with its data and its age. The old id is dead.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	const lifetime = 10 * time.Hour
@@ -111,7 +111,7 @@ func TestLongTerms(t *testing.T) {
 	})
 }
 
-// Nothing in an id or in the data has a meaning to the scripts.
+// No byte of an id or of the data has a meaning for the scripts.
 func TestAnyBytes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -137,7 +137,7 @@ func TestAnyBytes(t *testing.T) {
 	})
 }
 
-// What is no session is left as it is, whatever its type.
+// End leaves a key as it is that holds no session, whatever its type.
 func TestEndLeavesWhatIsNoSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

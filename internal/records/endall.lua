@@ -1,16 +1,16 @@
--- Ends the sessions of a user, whatever holds them: those that the mark does not name are over.
+-- Ends the sessions of a user, whatever holds them: those that the mark does not name have ended.
 -- KEYS[1] mark, see mark.lua   KEYS[2] list
 -- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
 -- ARGV[4] name of the call
 -- ARGV[5] and so on: the sessions that stay
--- Returns {-1, Unix µs: now}: it has come too late; or {Unix µs: now} and the sessions that were on the
--- list, where some may have timed out, and stay no more.
+-- Returns {-1, Unix µs: now}: it has come too late; or {Unix µs: now} and the sessions that leave the
+-- list, of which some may have expired.
 --
--- Each call is done once, so that it ends nothing that begins after it: the mark remembers those of which a
--- copy may still be done, for a minute, and the last one for an hour.
+-- Each call takes effect once, so that it ends no session that begins after it. The mark remembers for a
+-- minute the calls whose copies may still be executed, and the last call for an hour.
 --
--- Each call has an epoch of its own, the next, or nobody's. So none comes back, and with it no session that
--- was ended.
+-- Each call has a new epoch: the next one, or the epoch of no session. So no epoch comes back, and no
+-- session that was ended.
 {{template "clock"}}
 {{template "mark"}}
 local marked, list, hour = KEYS[1], KEYS[2], '3600000'
@@ -27,7 +27,7 @@ for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
   end
 end
 local members, stays, named = redis.call('ZRANGE', list, '0', '-1'), {}, ''
-if mark then -- else it is lost, and they are over
+if mark then -- otherwise it is lost, and the sessions have ended
   for i = 5, #ARGV do
     if not stays[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
       stays[ARGV[i]] = true
@@ -35,8 +35,8 @@ if mark then -- else it is lost, and they are over
     end
   end
 end
--- What deletes comes first: sessions can be ended, however full Redis is, and are over, also if Redis then
--- forbids to write. Numbers are strings, since Redis takes a microsecond to make one of the other.
+-- Deletions come first: sessions can be ended even if Redis is full, and they stay ended even if Redis
+-- then refuses to write. Numbers are strings, since the conversion takes Redis a microsecond.
 if named == '' then
   redis.call('DEL', list, marked)
   redis.call('SET', marked, nobody .. calls, 'PX', hour) -- rule: an EndAll ends all

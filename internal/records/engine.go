@@ -5,13 +5,13 @@
 //
 //   - A record is a session as it is stored. Its revision, 71 random bits, identifies it among all records
 //     that the session ever had.
-//   - A lock lets one request at a time hold the session. A token names its holder.
-//   - A hold is one request that has the session. A tenure is the time in which one process has it: its
-//     holds follow one another without releasing the lock in between.
+//   - A lock lets one request at a time hold the session. A token identifies its holder.
+//   - A hold is one request that has the session. A tenure is the time in which one process has the session:
+//     its holds follow one another without releasing the lock in between.
 //   - A commit is the round trip that stores what the holds of a tenure have changed.
 //   - The fence is the rule that a write replaces the revision that its writer has read, or nothing.
-//   - A tombstone takes the place of a record that was ended.
-//   - A tag stands for a user, a list has the user's sessions, and the mark says which of them are alive.
+//   - A tombstone takes the place of the record of an ended session.
+//   - A tag stands for a user. A list has the user's sessions, and a mark tells which of them are alive.
 //
 // # Keys
 //
@@ -21,49 +21,51 @@
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
 //	<prefix>{ID}.lock.queue  the processes that wait for the lock, while there are any
 //
-// While a large record is being saved there is one more key, which no request reads: see staged.go. The
-// sessions of a user have other names, and share two keys more: see user.go.
+// While a large record is being saved there is one more key, which no request reads: see staged.go. The keys
+// of a user's sessions have other names, and two more keys are common to all of them: see user.go.
 //
 // # Round trips
 //
-// An exclusive request makes two round trips. [Engine.Take] acquires the lock and reads the record in one
-// write: see take.go. [Hold.Save] writes the record and releases the lock in one script. Requests of one
-// process that wait for the same session need fewer: they hold it one after another, and one commit stores
-// what several of them have changed. [Engine.Load] reads without a lock, and [Engine.SaveLoaded] saves on top
-// of that if no request holds the session: see optimistic.go.
+// An exclusive request makes two round trips. [Engine.Take] acquires the lock and reads the record: see
+// take.go. [Hold.Save] writes the record and releases the lock in one script. Requests of one process that
+// wait for the same session need fewer round trips: they hold the session one after another, and one commit
+// stores what several of them have changed: see tenure.go. [Engine.Load] reads without a lock.
+// [Engine.SaveLoaded] saves a session that Load has read, if no request has changed or locked it since: see
+// optimistic.go.
 //
 // # The fence
 //
 // A lock alone does not keep a stale holder from writing. A process may be paused between asking "is it still
 // mine?" and the write, and a command may reach Redis long after it was sent. So each script that changes a
 // record keeps one rule: a write replaces exactly the record that its writer has read, or has written itself,
-// or it does nothing. Each write has a new revision, so to compare the revision is to compare the record. A
-// holder that fails this test gets [ErrLost] and has changed nothing.
+// or it does nothing. Each write has a new revision, so it is enough to compare revisions. A holder that
+// fails this test gets [ErrLost] and has changed nothing.
 //
-// The lock keeps others out while a holder works. The script compares its token, too, so that a holder that
-// lost its lock learns it even if no other process has written since. The token alone cannot serve as the
-// fence: a take that is repeated after a broken connection may give the lock to its token again, long after
-// the lock was released.
+// The lock keeps other requests out while a holder works. The scripts compare the lock's token, too, so that
+// a holder that lost its lock learns it even if no other process has written since. The token alone cannot
+// serve as the fence: a take that is repeated after a broken connection may give the lock to its token again,
+// long after the lock was released.
 //
-// Every script may be repeated: the revision shows a writer that the record it finds is its own. If a try got
-// no reply, and its repetition was refused, it is not known whether the first try was done. Then the error
+// Every script may be repeated: the revision shows whether the stored record is the writer's own. If a try
+// got no reply, and its repetition was refused, it is unknown whether the first try was done. Then the error
 // wraps [ErrUnavailable] as well.
 //
 // # In use
 //
 // A session does not expire while it is held or waited for. Acquiring or extending the lock also extends the
-// record beyond the lease; so does every attempt that finds the session locked. While its lock is held, a
+// record beyond the lease. So does every attempt that finds the session locked. While its lock is held, a
 // session is never reported as absent.
 //
 // # The end of an id
 //
-// A destroyed or renewed id leaves a tombstone for a minute. So a request that still comes with it is told
-// from one whose session expired. An id that Redis does not know is never written to.
+// When a session is destroyed or gets a new id, the old id leaves a tombstone for a minute. So a late request
+// with that id gets another error than one whose session has expired. A save never brings back an id that
+// Redis does not know.
 //
 // # Clocks
 //
-// A command may arrive long after it was sent, and find no trace of its first execution. What it may do then
-// is bounded by Redis's clock: see clock.go.
+// A command may arrive long after it was sent, and find no trace of its first execution. Redis's clock bounds
+// what such a command may do: see clock.go.
 //
 // Redis keeps the idle timeout, by the record's TTL. The absolute timeout counts from the creation time in
 // the record, by the clocks of the processes, so it is as exact as these agree.
@@ -72,31 +74,31 @@ package records
 // The way of one exclusive request, from where package middleware calls.
 //
 //	Engine.Take              internal/records/hold.go          checks the terms
-//	  Hold.acquire           internal/records/hold.go          until the session is of use
-//	    Lines.Enter          internal/lease/line.go            waits in the line of this process
-//	    Ticket.Compete       internal/lease/contest.go         at its head: tries, and rests in between
-//	      taking.Take        internal/records/take.go          one try; what it has read becomes a tenure
-//	        taking.plainly   internal/records/take.go          by plain commands; if all is not as usual, take.lua follows
-//	          Runner.RoundTripPlain internal/scripting/plain.go sends them once
-//	            Redigo.Do    locker/transport/redigo.go        gives them to a connection
-//	              link.write locker/transport/link.go          sends them, with those of others
-//	    tenure.start         internal/records/tenure.go        the lock is ours; from now on an alarm renews it
-//	    tenure.admit         internal/records/tenure.go        the hold runs
+//	  Lines.Enter            internal/lease/line.go            waits in the line of this process
+//	  Ticket.Compete         internal/lease/contest.go         at the head of the line: tries, and rests in between
+//	    taking.Take          internal/records/take.go          one try; if it succeeds, a tenure begins
+//	      taking.plainly     internal/records/take.go          by plain commands; in unusual cases take.lua follows
+//	        Runner.RoundTripPlain internal/scripting/plain.go sends them once
+//	          Redigo.Do      locker/transport/redigo.go        gives them to a connection
+//	            link.write   locker/transport/link.go          sends them, together with commands of other requests
+//	  tenure.start           internal/records/tenure.go        the lock is acquired; from now on an alarm renews it
+//	  tenure.admit           internal/records/tenure.go        decides whether the hold can use the session
 //
-//	Hold.SaveContent         internal/records/hold.go          checks the size; encoded is only what is sent
-//	  tenure.end             internal/records/tenure.go        makes it the newest version
-//	    tenure.vacate        internal/records/tenure.go        the next in line begins at once, if it may
-//	    tenure.settle        internal/records/commit.go        until the version is stored
-//	      tenure.commit      internal/records/commit.go        stores it by commit.lua, and decides what becomes of the lock
+//	Hold.SaveContent         internal/records/hold.go          checks the size; the content is encoded when it is sent
+//	  tenure.end             internal/records/tenure.go        makes the record the newest version
+//	    tenure.vacate        internal/records/tenure.go        the next request in line begins at once, if it may
+//	    tenure.settle        internal/records/commit.go        waits, or commits, until the version is stored
+//	      tenure.commit      internal/records/commit.go        stores the version by commit.lua, and decides what becomes of the lock
 //	        Runner.RoundTrip internal/scripting/scripting.go   numbers the call, and repeats it if the connection breaks
 //	          Redigo.Do      locker/transport/redigo.go        as above
-//	      tenure.freed       internal/records/tenure.go        no request waits: the line ends
+//	      tenure.lapse       internal/records/tenure.go        if no request waits, the tenure ends, and the line with it
 //
-// The other files: load.go reads without a lock, and optimistic.go saves without one. staged.go sends large
-// records. record.go knows the form of a record, with timeouts.go, user_record.go and seal.go; scripts.go has
-// the scripts. Each is in a .lua file; what they share, and how they are put together, is in package lua.
-// user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them, user_end.go ends
-// them. clock.go is about commands that come late. renew.go renews a lock that is held.
+// The other files: load.go reads without a lock, and optimistic.go saves without a lock. staged.go sends
+// large records. record.go, timeouts.go, user_record.go and seal.go know the form of a record. scripts.go has
+// the scripts; each script is in a .lua file, and package lua puts them together from the parts that they
+// share. user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them,
+// user_end.go ends them. clock.go is about commands that come late. renew.go renews a lock that is held.
+// lost.go knows why a lock was lost.
 
 import (
 	"cmp"
@@ -116,11 +118,11 @@ import (
 
 // The errors of this package, to be matched with [errors.Is].
 var (
-	// ErrNotFound: there is no record: the id is unknown, or it timed out.
+	// ErrNotFound: there is no such session: its id is unknown, or it has expired.
 	ErrNotFound = errors.New("no such session")
 	// ErrGone: the session was destroyed or got a new id less than a minute ago.
 	ErrGone = errors.New("session was ended by another request")
-	// ErrCorrupt: what is stored is not a record that this version can read.
+	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
 	ErrConflict = errors.New("session is being changed by another request")
@@ -128,7 +130,7 @@ var (
 	ErrTooLarge = errors.New("session is too large")
 )
 
-// errClosed is that of an engine that was closed.
+// errClosed is the error of an engine that was closed.
 var errClosed = fmt.Errorf("%w: the store was closed", ErrUnavailable)
 
 // The errors of the lock. They equal those of package locker, which documents them.
@@ -139,7 +141,7 @@ var (
 	ErrUnavailable    = locker.ErrUnavailable
 )
 
-// Options of an engine. The zero value means the defaults. They are those of package store, which documents them.
+// Options of an engine. The zero value means the defaults. Package store documents the fields.
 type Options struct {
 	Prefix     string
 	Lease      time.Duration
@@ -152,36 +154,37 @@ const DefaultPrefix = "latchkey:"
 
 const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key of a lock
 
-// Of returns the engine of a *store.Store. Package store sets it, which alone knows where a store has it.
+// Of returns the engine of a *store.Store. Package store sets Of, since it alone knows where a Store keeps
+// the engine.
 var Of func(store any) *Engine
 
 // An Engine is safe for use by any number of goroutines.
 type Engine struct {
 	options    Options
 	runner     *scripting.Runner
-	owned      func() error // closes the client, if it is ours to close
+	owned      func() error // closes the client, if the engine owns it
 	lines      lease.Lines[*Hold]
-	locking    lease.Options                 // of every Take, but for what its Terms say
-	latest     atomic.Pointer[lease.Options] // of the last Take; most have the same
+	locking    lease.Options                 // of every Take, except for what its Terms say
+	latest     atomic.Pointer[lease.Options] // of the last Take, for the next one: most have the same
 	closed     atomic.Bool
-	guests     atomic.Bool   // a read has met a session with an idle timeout of its own
-	maxUnheard time.Duration // see maxUnheard; tests do not want it to depend on the machine
+	guests     atomic.Bool   // a read has found a session with an idle timeout of its own
+	maxUnheard time.Duration // see the constant; a field, so that tests do not depend on the machine's speed
 	err        error         // what is wrong with the options
-	ring       *keyring      // of Options.Encryption; nil without
+	ring       *keyring      // of Options.Encryption; nil: no encryption
 	clock      clock
 }
 
-// Broken returns an engine of which each use fails with err.
+// Broken returns an engine whose every use fails with err.
 func Broken(err error) *Engine { return &Engine{err: err} }
 
-// New returns an engine on any client, by the rules of store.NewOn. If the options are wrong, [Engine.Err] returns
-// that error, and so does every use.
+// New returns an engine on any client, by the rules of store.NewOn. If the options are wrong, [Engine.Err]
+// and every use return the reason.
 func New(c transport.Client, o Options) *Engine {
 	s := &Engine{options: o, maxUnheard: maxUnheard, clock: clock{began: time.Now()}, err: o.check()}
 	if own, ok := c.(transport.Owned); ok {
 		s.owned = own.CloseWithStore
 	}
-	s.ring, _ = newKeyring(o.Encryption) // else s.err says why
+	s.ring, _ = newKeyring(o.Encryption) // otherwise s.err says why
 	s.options.Encryption = Encryption{}  // printing an engine shows no key
 	s.options.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
@@ -209,8 +212,8 @@ func (o Options) check() error {
 // Err returns what is wrong with the options, or nil.
 func (s *Engine) Err() error { return s.err }
 
-// usable returns why the store must not be used: with wrong options it would keep sessions as nobody
-// wanted it, in the plain or under other keys.
+// usable returns why the engine must not be used. With wrong options it might keep sessions unencrypted, or
+// under the wrong keys.
 func (s *Engine) usable() error {
 	if s.err == nil && s.closed.Load() {
 		return errClosed
@@ -237,7 +240,7 @@ func (s *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// pinged are ids of no session. Each is in another eighth of a cluster's slots.
+// pinged are ids that no session has, one in each eighth of a cluster's slots.
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
 // Close is documented in package store.

@@ -13,8 +13,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A far client is a way to Redis on which each round trip takes a while. A command arrives whatever
-// becomes of its sender.
+// A far client is far from Redis: each round trip takes a while. A command arrives even if its
+// sender has given up.
 type far struct {
 	transport.Client
 	oneWay time.Duration
@@ -35,7 +35,7 @@ func (c far) Do(ctx context.Context, key string, commands ...transport.Command) 
 	return replies, err
 }
 
-// openFar opens a store that is so far from Redis.
+// openFar opens a store on a far client.
 func openFar(t *testing.T, pool *redis.Pool, oneWay time.Duration, o Options) *Engine {
 	st := New(far{transport.NewRedigo(pool, o.Timeout), oneWay}, o)
 	t.Cleanup(func() {
@@ -46,8 +46,8 @@ func openFar(t *testing.T, pool *redis.Pool, oneWay time.Duration, o Options) *E
 }
 
 // P6: processes that compete for one session take turns, however many requests each of them has,
-// and however soon these give up or their clients go away: it is the process that waits, and
-// whoever gives up in it makes room for the next in its line.
+// and however soon these give up or their clients go away. The process has the place in the queue,
+// and a request that gives up leaves it to the next in line.
 func TestABusyProcessGetsItsTurns(t *testing.T) {
 	t.Parallel()
 	for name, busy := range map[string]struct {
@@ -100,8 +100,8 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 	}
 }
 
-// P5: a client that leaves while Redis is asked for its session is kept until Redis has answered that,
-// and by nothing else, although another of its process waits for the lock that it has got.
+// P5: if a client leaves during the take, its request ends with that round trip and waits for no
+// other, although another request of its process waits for the lock that it has got.
 func TestAClientThatLeavesIsKeptByOneExchange(t *testing.T) {
 	const oneWay = 50 * time.Millisecond
 	o := patient

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P3: whatever a holder does that has lost its session to others, they find it as they left it. A
-// write is refused, and says why.
+// P3: a holder that has lost its session to others cannot change it, whatever it does. Its write is
+// refused, and the error tells why.
 func TestStaleHolderChangesNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -44,9 +44,9 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 	})
 }
 
-// A process is cut off from Redis for longer than its lease. It learns that its lock is lost, when
-// the lease ends. A logout, when it is back, that finds the old id ended, since the next holder has
-// given the session another one, must not pass for done: the session goes on.
+// A process is cut off from Redis for longer than its lease. It learns that its lock is lost when
+// the lease ends. When it is back, its logout finds the old id ended, because the next holder has
+// given the session a new id. That logout must fail: the session goes on.
 func TestHolderThatWasCutOff(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		o := patient
@@ -74,8 +74,8 @@ func TestHolderThatWasCutOff(t *testing.T) {
 	})
 }
 
-// P7: MaxHold is the end of any hold, however well the holder is. Who was told
-// of it cannot save any more, whatever Redis says.
+// P7: MaxHold ends any hold, even that of a live holder. A holder that was told of the loss cannot
+// save any more, whatever Redis replies.
 func TestHeldTooLong(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const most = 200 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A Redis that is full stores no record: what would change one fails and says why, and the
-// session is as it was. All else works: see also the suite of any client.
+// A full Redis stores no record: an operation that would write one fails and tells why, and the
+// session is unchanged. Everything else works. See also the suite for clients.
 func TestFullRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -36,7 +36,7 @@ func TestFullRedis(t *testing.T) {
 	wantData(t, s, "before")
 }
 
-// On a full Redis nobody logs in, and a user's sessions are listed and ended all the same: one, and all.
+// On a full Redis logins fail, but a user's sessions can be listed and ended: one of them, and all.
 func TestFullRedisEndsUsersSessions(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -64,8 +64,8 @@ func TestFullRedisEndsUsersSessions(t *testing.T) {
 	wantAlive(t, st, login(t, st, "ann", 6), "0")
 }
 
-// Redis refuses a commit because it is full. The processes that wait have their turns all the
-// same, at once, and hand the session on.
+// Redis refuses a commit because it is full. The processes that wait still get their turns at once,
+// and pass the session on.
 func TestFullRedisWhileProcessesWait(t *testing.T) {
 	for name, end := range uses {
 		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {

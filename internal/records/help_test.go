@@ -30,14 +30,15 @@ const (
 	newRecord = "latchkey:{" + newID + "}"
 )
 
-// theRevision is that of a record of the session, and theForm that of all of them.
+// theRevision is the revision of a record of the session, and theForm is the form of all its
+// records.
 var (
 	theForm     = form{bond: lease.BondOf(theLock)}
 	theRevision = string(theForm.bond[:]) + "EFGHIJKLMNOP"
 )
 
-// patient are options for tests that are not about time: nothing runs out on a
-// busy machine.
+// patient are options for tests that are not about time: on a busy machine no lease expires, and no
+// command times out.
 var patient = Options{Lease: time.Minute, Timeout: 20 * time.Second}
 
 // inFakeTime runs f in parallel with other tests, in a bubble with a Redis in memory.
@@ -52,13 +53,13 @@ func fakeTime(f func(t *testing.T, s *redistest.Server)) func(*testing.T) {
 	return func(t *testing.T) { inFakeTime(t, f) }
 }
 
-// process returns the store of another process, with a pool of its own.
+// process returns the store of another process, with its own pool.
 func process(t *testing.T, s *redistest.Server) *Engine {
 	t.Helper()
 	return onPool(s.Pool(t, 8), patient)
 }
 
-// tapped returns that of one whose commands go through a proxy.
+// tapped returns the store of a process whose commands go through a proxy.
 func tapped(t *testing.T, s *redistest.Server, o Options) (*Engine, *redistest.Proxy) {
 	t.Helper()
 	p := redistest.NewProxy(t, s)
@@ -87,7 +88,7 @@ func take(t *testing.T, st *Engine) *Hold {
 	return takeBy(t, st, Terms{LockWait: time.Minute})
 }
 
-// takeBy does so by these terms.
+// takeBy is take by these terms.
 func takeBy(t *testing.T, st *Engine, terms Terms) *Hold {
 	t.Helper()
 	h, err := st.Take(t.Context(), theID, terms)
@@ -103,7 +104,7 @@ func takeID(t *testing.T, st *Engine, id string) *Hold {
 	return h
 }
 
-// save stores data and gives the session back.
+// save stores data and ends the hold.
 func save(t *testing.T, h *Hold, data string) {
 	t.Helper()
 	must(t, h.Save(t.Context(), []byte(data)))
@@ -168,18 +169,18 @@ func runs(cmd redistest.Command, script *scripting.Script) bool {
 		cmd.Name == "EVALSHA" && cmd.Args[0] == fmt.Sprintf("%x", sha1.Sum([]byte(text)))
 }
 
-// run returns what tells whether a command runs a script.
+// run returns a function that tells whether a command runs a script.
 func run(script *scripting.Script) func(redistest.Command) bool {
 	return func(cmd redistest.Command) bool { return runs(cmd, script) }
 }
 
-// The first try to take a session is these two commands, and what is between them.
+// The first try to take a session begins with SET and ends with MGET.
 func takesLock(cmd redistest.Command) bool {
 	return cmd.Name == "SET" && strings.HasSuffix(cmd.Args[0], ".lock")
 }
 func readsBoth(cmd redistest.Command) bool { return cmd.Name == "MGET" }
 
-// sent is what scripts look like on their way to Redis, where they have a frame.
+// sent caches the texts of scripts as they are sent to Redis, with their frames.
 var sent sync.Map
 
 func asSent(script *scripting.Script) string {
@@ -204,7 +205,8 @@ func learn(t *testing.T, s *redistest.Server) {
 					sent.Store(script, cmd.Args[0])
 				}
 			}
-			if _, known = sent.Load(script); !known {
+			_, known = sent.Load(script)
+			if !known {
 				t.Fatal("a script that Redis does not know was not sent")
 			}
 		}
@@ -212,7 +214,7 @@ func learn(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// once injects a fault into the next run of a script. What it returns lets a held
+// once injects a fault into the next run of a script. It returns a function that lets a held
 // command go.
 func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripting.Script, fault redistest.Fault) (release func()) {
 	t.Helper()
@@ -274,7 +276,7 @@ var (
 	ends   = map[string]end{"Save": saves, "Touch": touches, "Release": releases, "Destroy": destroys, "Renew": renews}
 )
 
-// An end is a way to give a session back. Where it writes, the session has "written" then.
+// An end is a way to end a hold. If it writes, the session's data are "written" then.
 type end = func(ctx context.Context, h *Hold) error
 
 func saves(ctx context.Context, h *Hold) error    { return h.Save(ctx, []byte("written")) }
@@ -283,7 +285,7 @@ func releases(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }
 func destroys(ctx context.Context, h *Hold) error { return h.Destroy(ctx) }
 func renews(ctx context.Context, h *Hold) error   { return h.Renew(ctx, newID, []byte("written")) }
 
-// wantNoRenewal waits until nothing is left of the id that a Renew would have given.
+// wantNoRenewal waits until nothing is left of the new id of a Renew that failed.
 func wantNoRenewal(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	redistest.Eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })

@@ -13,10 +13,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// errReleased is that of a Hold that is used again.
-var errReleased = fmt.Errorf("%w: it was given back before", ErrLost)
+// errReleased is the error of a Hold that is used after its end.
+var errReleased = fmt.Errorf("%w: it was released before", ErrLost)
 
-// tombstoneTime is how long an ended id is remembered: longer than a request takes that was on its way when
+// tombstoneTime is how long an ended id is remembered: longer than any request takes that was on its way when
 // the id ended.
 const tombstoneTime = time.Minute
 
@@ -52,15 +52,7 @@ type write struct {
 	begun   time.Time // when the hold began to end
 }
 
-// text returns the stored form of the record, sealed if b seals. A tombstone is never sealed.
-func (w write) text(b *box) []byte {
-	if w.ended {
-		return formatTombstone(w.record.revision, w.record.Created)
-	}
-	return w.record.text(b)
-}
-
-// A visit is one allocation for a hold and for how its lock is acquired.
+// A visit is one allocation for a hold and its taking.
 type visit struct {
 	Hold
 	taking taking
@@ -81,7 +73,21 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	if err == nil {
 		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
-		err = h.acquire(ctx, k)
+	}
+	for again := err == nil; again; {
+		var head bool
+		head, err = s.lines.Enter(&h.ticket)
+		if head && err == nil {
+			var won lease.Won
+			won, err = h.ticket.Compete(k)
+			if err == nil {
+				k.tenure.start(h, won)
+			}
+		}
+		if err != nil {
+			break
+		}
+		again, err = h.tenure.admit(ctx, h) // an error comes with a tenure if the record cannot be used
 	}
 	if h.tenure == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
@@ -91,27 +97,6 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		return h, failed("taking", id, err)
 	}
 	return h, nil
-}
-
-// acquire waits in line, and at its head for the lock. An error comes with a tenure if the record cannot be
-// used.
-func (h *Hold) acquire(ctx context.Context, k *taking) error {
-	for {
-		head, err := h.engine.lines.Enter(&h.ticket)
-		if head && err == nil {
-			var won lease.Won
-			if won, err = h.ticket.Compete(k); err == nil {
-				k.tenure.start(h, won)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		again, err := h.tenure.admit(ctx, h)
-		if !again {
-			return err
-		}
-	}
 }
 
 // lockingBy returns how the lock is acquired by these terms.
@@ -128,8 +113,9 @@ func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	return &o
 }
 
-// OnLost makes cancel be called when the lock is lost, with an [ErrLost] that tells the reason: in a goroutine
-// of its own, or by OnLost itself if the lock is lost already. A later call of OnLost replaces cancel.
+// OnLost registers cancel, which is called with an [ErrLost] that tells the reason when the lock is lost. The
+// call is made in a new goroutine, or by OnLost itself if the lock is lost already. A later call of OnLost
+// replaces cancel.
 func (h *Hold) OnLost(cancel context.CancelCauseFunc) {
 	t := h.tenure
 	t.mu.Lock()
@@ -154,18 +140,16 @@ func (h *Hold) tell(why error) {
 //
 // If it wraps ErrUnavailable, the data may have been stored, even if it wraps ErrLost as well: then the reply
 // to the commit was lost, and its repetition was refused. With ErrTooLarge alone nothing was stored. With
-// ErrLost alone nothing was stored so far. But the network may have made copies of both the take and the
-// commit. If these arrive later, while the session is free and before another write, they store the data.
-func (h *Hold) Save(ctx context.Context, data []byte) error {
-	return h.save(ctx, Record{Data: data})
-}
+// ErrLost alone nothing was stored so far. But if the network has made copies of both the take and the
+// commit, and these arrive later, while the session is free and before another write, they store the data.
+func (h *Hold) Save(ctx context.Context, data []byte) error { return h.SaveContent(ctx, encoded(data)) }
 
 // SaveContent is like Save, but encodes c only when, and if, it is sent. c must not change afterwards.
 func (h *Hold) SaveContent(ctx context.Context, c Content) error {
-	return h.save(ctx, Record{Content: c})
-}
-
-func (h *Hold) save(ctx context.Context, record Record) error {
+	record := Record{Content: c}
+	if data, ok := c.(encoded); ok {
+		record.Data, record.Content = data, nil
+	}
 	defer h.letGo(ctx)
 	record.Created, record.Own, record.revision = h.Record.Created, h.Record.Own, h.newRevision()
 	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
@@ -183,29 +167,32 @@ func (h *Hold) save(ctx context.Context, record Record) error {
 	return failed("saving", h.id, h.tenure.end(ctx, h, w))
 }
 
-// Destroy ends the session, and the hold. The id is remembered as gone for a minute. Errors as with Save; or
-// [ErrGone] alone, if another request has ended the session, and what this hold has read was stored.
+// Destroy ends the session, and the hold. The id is remembered as gone for a minute. The errors are those of
+// Save, and [ErrGone] alone if another request has ended the session and what this hold has read was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.bury(ctx, time.Now())
-	// A hold that follows another one may have read what was never stored. Its response must not show that.
+	// A hold that follows another one may have read a version that was never stored. Its response must not
+	// show that.
 	if errors.Is(err, errEnded) && !errors.Is(err, ErrUnavailable) && h.first {
 		err = ErrGone
 	}
 	return failed("destroying", h.id, err)
 }
 
-// Renew stores data under a new id, ends the old id, and the hold. The two ids are in two slots, so these are
-// two steps. The first one writes the new record; no visitor has its id until the second step has
-// succeeded. A crash between them leaves the new record until it expires. Errors as with Save. If the reply to
-// the second step is lost for good, the old id may be dead although Renew fails, and with it the session: in
-// doubt the session is ended. The new id keeps Until of Record.Own. It keeps Idle, too, if a user's record was
-// replaced and User is "".
+// Renew stores data under a new id, and ends the old id and the hold. The two ids are in two slots, so these
+// are two steps. The first step writes the new record; no visitor has its id until the second step has
+// succeeded. A crash between them leaves the new record until it expires. The errors are those of Save. If
+// the reply to the second step is lost, the old id may be dead although Renew fails, and with it the session:
+// in doubt the session is ended.
+//
+// The new record keeps Until of Record.Own. It keeps Idle, too, if the old record was a user's, could not be
+// used, and was replaced by one without a User.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	defer h.letGo(ctx)
 	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: the waiters depend on its outcome
 	if _, _, ofUser := cutTag(h.id); !ofUser || h.Record.User != "" {
 		h.Record.Own = h.Record.Own.renewed()
-	} // otherwise its record was replaced, and the session is a guest's
+	} // otherwise the user's record was replaced, and the session is a guest's
 	record := h.Record
 	record.Data, record.Content, record.revision, record.epoch = data, nil, h.engine.newRevision(id), ""
 	err := h.engine.create(ctx, id, h.id, record, h.terms)
@@ -221,7 +208,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	return failed("renewing", h.id, err)
 }
 
-// bury leaves a tombstone. For begun see write.
+// bury ends the hold and leaves a tombstone. For begun see write.
 func (h *Hold) bury(ctx context.Context, begun time.Time) error {
 	tombstone := Record{Created: time.Now(), revision: h.newRevision()}
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
@@ -234,7 +221,7 @@ func (h *Hold) Touch(ctx context.Context) error {
 	begun := time.Now()
 	err := h.tenure.end(ctx, h, write{begun: begun, ttl: h.terms.expiry(&h.Record, begun), quiet: h.terms.Quiet})
 	// The hold that acquired the lock has read what was stored at that time. A later hold has read what the
-	// hold before it has left. That is known to be stored only if the lock was held until now.
+	// hold before it left. That version is known to be stored only if the lock was held until now.
 	if h.first && (errors.Is(err, ErrLost) || errors.Is(err, locker.ErrExpired)) {
 		err = nil
 	}

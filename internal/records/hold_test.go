@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// wantNotFound checks that the session is unknown, and that nothing comes of asking for it: neither
-// a lock nor a record. So an id that is forged costs nothing and cannot be planted.
+// wantNotFound checks that the session is unknown, and that a take leaves neither a lock nor a
+// record. So a forged id costs nothing and cannot be planted.
 func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	t.Helper()
 	before := s.Keys(t)
@@ -27,8 +27,8 @@ func TestUnknownIDLeavesNoTrace(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
 }
 
-// At the end of its lifetime a session is over, also where Redis still has it
-// because the terms were longer when it was written.
+// At the end of its lifetime a session has expired, even if Redis still has it because the terms
+// were longer when it was written.
 func TestLifetimeIsOver(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

@@ -16,8 +16,8 @@ import (
 // much later, when the lock was given back and others have had it. It gives the lock to
 // a token that had it before, and so it must not give it the right to write as well.
 
-// P3: all that an answered request sent comes again after others have written: each
-// command alone, and all in their order.
+// P3: all commands of a request that has ended come again after others have written: each command
+// alone, and all in their order.
 func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]func(string) string{"small": func(n string) string { return n }, "large": large} {
@@ -44,9 +44,10 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	}
 }
 
-// A save is refused since the lock is lost, and the network has made copies of the take and of the commit.
-// They store what was refused if they come one after the other and nobody has written since: that is
-// the exception which Save tells. One of them alone does not, nor both after another's write.
+// A save is refused since the lock is lost, and the network has made copies of the take and of the
+// commit. The copies store what was refused if they come one after the other and no other write has
+// come since: the exception in the comment of Save. One copy alone does not, nor do both after
+// another write.
 func TestCopiesOfARefusedSave(t *testing.T) {
 	for name, tt := range map[string]struct {
 		take, commit, written bool
@@ -83,8 +84,8 @@ func TestCopiesOfARefusedSave(t *testing.T) {
 	}
 }
 
-// A proxy answers the commit with an error of its own, although Redis has done it. So the error is one that
-// says that the write may be stored.
+// A proxy replies to the commit with its own error, although Redis has done the commit. So the
+// error tells that the write may be stored.
 func TestAProxysErrorDoesNotSayThatNothingWasStored(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -113,8 +114,8 @@ func (m *mistaken) Do(ctx context.Context, key string, commands ...transport.Com
 	return replies, err
 }
 
-// The connection breaks with the SET of a take on its way. Another has the lock, so the caller
-// waits, and gives up. Where SET comes after that, it leaves no lock.
+// The connection breaks with the SET of a take on its way. Another holder has the lock, so the
+// caller waits, and gives up. If SET comes after that, it leaves no lock.
 func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -136,7 +137,7 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 	})
 }
 
-// notified is a client that is notified past a proxy, which does not know messages.
+// notified is a client whose messages bypass the proxy, which does not know messages.
 type notified struct {
 	transport.Client
 	past *transport.Redigo
@@ -146,8 +147,8 @@ func (n notified) Subscribe(ctx context.Context, channel string) (transport.Subs
 	return n.past.Subscribe(ctx, channel)
 }
 
-// The network has made a copy of the take that waits for a session, and it comes when that has got its
-// answer. It may join the queue once more, but keeps nobody waiting for a place where nobody stands.
+// The network has made a copy of a take that waits for a session. The copy comes when the take has
+// returned. It may join the queue once more, but no process waits because of that empty place.
 func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -182,7 +183,8 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 		for n := range 3 {
 			begun := time.Now()
 			save(t, holder, "1")
-			if holder = take(t, other); time.Since(begun) > 100*time.Millisecond {
+			holder = take(t, other)
+			if time.Since(begun) > 100*time.Millisecond {
 				t.Errorf("request %d after it has waited for %v", n+1, time.Since(begun))
 			}
 		}

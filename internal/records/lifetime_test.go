@@ -15,7 +15,7 @@ var (
 	long  = Terms{TTL: 30 * time.Minute, Lifetime: 6 * time.Hour}
 )
 
-// useUntil uses sessions every ten minutes, and returns how long they are alive at the most.
+// useUntil uses sessions every ten minutes, and returns how long they live at most.
 func useUntil(t *testing.T, st *Engine, began time.Time, until time.Duration, terms Terms, ids ...string) (lasted map[string]time.Duration) {
 	t.Helper()
 	lasted = make(map[string]time.Duration)
@@ -34,7 +34,7 @@ func useUntil(t *testing.T, st *Engine, began time.Time, until time.Duration, te
 	return lasted
 }
 
-// beginBy begins a session by these terms, of ann if the id is.
+// beginBy begins a session by these terms. It is ann's if the id is.
 func beginBy(t *testing.T, st *Engine, id string, terms Terms) string {
 	t.Helper()
 	r := Record{Data: []byte("0"), Created: time.Now()}
@@ -45,8 +45,8 @@ func beginBy(t *testing.T, st *Engine, id string, terms Terms) string {
 	return id
 }
 
-// Raised: guests have the new one. A user's session has the old one, and at most ten minutes more, unless
-// it is renewed.
+// Lifetime was raised: guests' sessions have the new one. A user's session has the old one, and at
+// most ten minutes more, unless it is renewed.
 func TestALifetimeThatIsRaised(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -67,8 +67,9 @@ func TestALifetimeThatIsRaised(t *testing.T) {
 	})
 }
 
-// If the user logs in again, the older session has the new Lifetime, too. But the next login after the old
-// one is over takes it off the list: it is not shown, and does not count. EndUser ends it all the same.
+// If the user logs in again, the older session has the new Lifetime, too. But the next login after
+// the end of the old Lifetime takes the session off the list: it is not shown, and does not count.
+// EndUser still ends it.
 func TestALifetimeThatIsRaisedForAUserWhoLogsInAgain(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -87,7 +88,8 @@ func TestALifetimeThatIsRaisedForAUserWhoLogsInAgain(t *testing.T) {
 	})
 }
 
-// Lowered: the new one holds for all, from the next time that somebody comes with the session, or lists it.
+// Lifetime was lowered: the new one counts for each session, from the next time that the session is
+// used or listed.
 func TestALifetimeThatIsLowered(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

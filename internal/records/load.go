@@ -12,15 +12,15 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Load reads a record without a lock and extends its idle timeout, in one round trip. It returns what was
-// committed last, even while another request holds the session. The error wraps [ErrNotFound], [ErrGone],
+// Load reads a record without a lock and extends its idle timeout, in one round trip. It returns the last
+// committed record, even while another request holds the session. The error wraps [ErrNotFound], [ErrGone],
 // [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
 //
-// To look at a session without using it, leave the timeouts of t zero. Without a TTL no timeout is extended;
-// without a Lifetime the session ends when its record expires.
+// To look at a session without extending it, leave the timeouts of t zero. Without a TTL no timeout is
+// extended. Without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
-	text, err := s.load(ctx, id, t)
+	text, _, err := s.readRecord(ctx, id, t)
 	var record Record
 	if err == nil {
 		record, err = parse(text, s.form(id))
@@ -41,7 +41,7 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 		return Record{}, time.Time{}, failed("looking at", id, err)
 	}
 	now := time.Now()
-	if left == 0 { // unknown; this is the longest it can be
+	if left == 0 { // unknown; remains is the longest that it can be
 		left = t.remains(&record, now)
 	}
 	return record, now.Add(min(left, t.left(&record, now))), nil
@@ -56,28 +56,23 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 //	GET record
 //	PING number
 //
-// in one write. GT: a session that is held may have a longer timeout. PING returns the number of the call,
-// behind the record, so that no reply of another call is taken for one of these. If two replies have changed
-// places, the record reveals it: see record.go. A replica, which may have an old record, refuses PEXPIRE.
-// PEXPIRE changes nothing if the timeout must not be extended.
+// in one write. GT, because a session that is held may have a longer timeout. PING returns the number of the
+// call, behind the record, so that no reply of another call is taken for one of these. If two replies have
+// changed places, the record reveals it: see record.go. A replica, which may have an old record, refuses
+// PEXPIRE. If the timeout must not be extended, ttl is 0, and PEXPIRE changes nothing.
 //
-// In every unusual case load.lua follows. It also reverts what PEXPIRE should not have done: it has extended a
-// tombstone, a record beyond its lifetime, or a value that is no record. PTTL has returned the time to live
-// before that. The record keeps that time, or the rest of its lifetime. (If the reply to PTTL is lost, the
-// record stays extended.) A record whose lock may have been acquired in between keeps enough for its holder,
-// until that renews its lease.
+// In every unusual case load.lua follows. It also reverts PEXPIRE if that has extended a tombstone, a record
+// beyond its lifetime, or a value that is not a record. PTTL has returned the time to live before PEXPIRE.
+// The record gets that time again, or the rest of its lifetime. (If the reply to PTTL is lost, the record
+// stays extended.) If the lock may have been acquired in between, the record keeps enough time for the holder
+// to renew its lease.
 //
 // The plain commands extend every session by the same timeout. If a session has a shorter idle timeout of its
 // own, a guest's, load.lua reverts that, too. Once such a session was seen, load.lua is called at once, which
 // costs less than both.
 
-// load returns the record as it is stored. Without a Lifetime no session has reached its end.
-func (s *Engine) load(ctx context.Context, id string, t Terms) ([]byte, error) {
-	text, _, err := s.readRecord(ctx, id, t)
-	return text, err
-}
-
-// readRecord is load. It also returns how long the record had to live, or 0 if that is not known.
+// readRecord returns the stored record, and its time to live before the call, or 0 if that is unknown. If t has no
+// Lifetime, no session has reached the end of its lifetime.
 func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
 	if err := s.usable(); err != nil {
 		return nil, 0, err
@@ -96,9 +91,9 @@ func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, ti
 	return text, time.Duration(had) * time.Millisecond, err
 }
 
-// loadByScript is load by load.lua. For had see loadPlainly.
+// loadByScript is load with load.lua. For had see loadPlainly.
 func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, t Terms, had int64, begun time.Time) ([]byte, error) {
-	// Both together take no longer than one round trip may.
+	// Both tries together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
 	now := time.Now()
@@ -118,20 +113,20 @@ func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, t Terms, ha
 	return found(reply)
 }
 
-// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua has to follow.
+// loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must follow.
 // had is the time to live in ms before the call, or 0.
 func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // only the lifetime counts
 	if fixed {
-		ttl = 0 // extends nothing
+		ttl = 0 // PEXPIRE extends nothing
 	}
 	key, ofUser := keys.record, keys.ofUser()
-	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one piece of memory
+	words := []any{"PTTL", key, "PEXPIRE", key, ttl, "GT", "GET", key} // in one allocation
 	if ofUser {
 		words = append(words[:6], "MGET", key, keys.mark)
 	}
-	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for a number
+	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for PING
 	replies, err := s.runner.RoundTripNumbered(ctx, key.(string), commands...)
 	if err != nil {
 		return nil, 0, err
@@ -142,7 +137,7 @@ func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.B
 		found, mark = values[0], string(text)
 	}
 	before, _ := replies[0].(int64)
-	if before == 0 || before == 1 { // it may be the reply to PEXPIRE: the two may have changed places
+	if before == 0 || before == 1 { // it may be the reply to PEXPIRE: the two replies may have changed places
 		before = tombstoneTime.Milliseconds()
 	}
 	_, done := replies[1].(int64)
@@ -176,8 +171,9 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 	return failed("creating", id, err)
 }
 
-// dropLater removes, in the background, what a failed create may have stored. No visitor has the id. Its record
-// would expire, but until then the user's list would show it, and MaxSessions would count it.
+// dropLater removes, in the background, the record that a failed create may have stored. No visitor has the
+// id. The record would expire by itself, but until then the user's list would show it, and MaxSessions would
+// count it.
 func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
@@ -203,8 +199,7 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	}
 	ttl := t.expiry(&record, now)
 	x := scripting.RoundTrip{Script: createScript, Keys: keys.withList(), Args: []any{record.revision, record.text(s.box(id)), ttl}}
-	// A record that has expired leaves no trace by which a late copy of the command would know of it. For the
-	// half see maxWithin.
+	// A record that has expired leaves no trace for a late copy of the command. For the half see maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
 		s.prepareLogin(&x, keys, old, &record, t, now)

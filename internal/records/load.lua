@@ -1,17 +1,18 @@
--- Reads the record without the lock, and puts its idle time-out off.
+-- Reads the record without the lock, and extends its idle timeout.
 -- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark
--- ARGV[1] number of the call   ARGV[2] Unix ms: what was created then or before has reached its lifetime; '' if none counts
--- ARGV[3] idle time-out in ms   ARGV[4] largest size in bytes
--- ARGV[5] time to live in ms before the plain read that this follows, 0 if that did not change it
--- ARGV[6] ms by which a session that is taken now is put off at the least   ARGV[7] Unix ms: now
--- ARGV[8] '1': quiet, see times; with an idle time-out of 0 that is left as it is; it may be missing
--- Returns a state as in scripts.go, and what follows it.
+-- ARGV[1] number of the call   ARGV[2] Unix ms: sessions created then or before have reached their
+-- lifetime; '' if there is none
+-- ARGV[3] idle timeout in ms   ARGV[4] largest size in bytes
+-- ARGV[5] time to live in ms before the plain read that this follows, 0 if the read did not change it
+-- ARGV[6] the least ms by which a session that is taken now is extended   ARGV[7] Unix ms: now
+-- ARGV[8] '1': quiet, see times; with an idle timeout of 0 that is left as it is; it may be missing
+-- Returns a state as in scripts.go, and the values that belong to it.
 local user = #KEYS > 3
 {{template "times"}}
 {{template "user"}}
 local record = redis.pcall('GET', KEYS[1])
 
--- restore takes back what the plain read has put off, but never below least.
+-- restore undoes the extension by the plain read, but not below least.
 local function restore(least)
   if ARGV[5] ~= '0' then
     redis.call('PEXPIRE', KEYS[1], math.max(ARGV[5], least), 'LT')
@@ -26,12 +27,12 @@ if type(record) == 'table' then
   return record
 end
 if not record then
-  -- A replica that has not heard of the record must not deny it: it refuses this.
+  -- A replica that has not received the record must not deny it: it refuses this.
   redis.call('DEL', KEYS[1])
   return {2}
 end
 local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
--- A session may have been taken meanwhile. It looked as if it would outlast its holder.
+-- The session may have been taken meanwhile, by a request that believed that it outlasts its holder.
 restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
 if what == 'gone' then
   return {3}
@@ -39,9 +40,9 @@ elseif what == 'c' then
   if left <= 0 then
     return {2}
   end
-  -- GT: a session that is held may have longer. Its lifetime was checked above. What would
+  -- GT: a session that is held may have longer. Its lifetime was checked above. A session that would
   -- expire now does not have longer.
-  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: who reads a session puts its timeout off
+  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: reading a session extends its timeout
 end
 if #record > tonumber(ARGV[4]) then
   return {4, #record}

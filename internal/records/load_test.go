@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// What a load puts off, and what it leaves as it is. A look, which has no terms, changes nothing,
-// however long the session's own application keeps it.
+// Which timeouts a load extends, and which it does not. A load without terms changes nothing,
+// however long the session's own application keeps the session.
 func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	t.Parallel()
 	const month = 30 * 24 * time.Hour
@@ -72,8 +72,8 @@ func TestALoadWhoseRepliesChangePlacesKeepsTheTombstone(t *testing.T) {
 	})
 }
 
-// A session that is taken while a load is between its plain commands and its script does not run
-// out under its holder: it looked as if it had time.
+// A session that is taken between the plain commands of a load and its script does not expire while
+// it is held, although the take saw a time to live that load.lua reverts.
 func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -100,8 +100,8 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	})
 }
 
-// P10: a load costs one round trip, and a second one near the end of a lifetime, or where nobody
-// knew that there are guests whose timeouts are others than those of the terms.
+// P10: a load costs one round trip. It costs two near the end of a lifetime, and for the first
+// guest with an idle timeout of its own that a process meets.
 func TestRoundTripsOfLoad(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)

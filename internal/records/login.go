@@ -14,8 +14,8 @@ import (
 
 var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
 
-// prepareLogin makes x, which is to create the record of a user's session, put it on the list as well.
-// old is the id of the session that it takes the place of, or "".
+// prepareLogin turns x, which creates the record of a user's session, into a login, which also puts the
+// session on the list. old is the id of the session that it replaces, or "".
 func (s *Engine) prepareLogin(
 	x *scripting.RoundTrip, keys sessionKeys, old string, r *Record, t Terms, now time.Time,
 ) {
@@ -27,14 +27,14 @@ func (s *Engine) prepareLogin(
 	if t.RefuseLogin {
 		refuse = 1
 	}
-	if s.isOf(old, r.User) { // there will not be more than there are
+	if s.isOf(old, r.User) { // the number of sessions does not grow
 		most = -1
 	}
 	x.Script = loginScript
 	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
 }
 
-// isOf reports whether the id is that of a session of the user.
+// isOf reports whether id is that of a session of the user.
 func (s *Engine) isOf(id, user string) bool {
 	tag, _, ofUser := cutTag(id)
 	return ofUser && slices.ContainsFunc(s.tags(user), func(its [tagBytes]byte) bool {
@@ -42,14 +42,14 @@ func (s *Engine) isOf(id, user string) bool {
 	})
 }
 
-// What login.lua answers.
+// The replies of login.lua that refuse a login, beside 0: the id exists.
 const (
 	loginTooMany = 2
 	loginEnded   = 3
 )
 
-// login runs a login once, and returns what of the user's list is too many then. Once it is stored,
-// to run it again only counts.
+// login runs a login once. It returns the surplus of the user's list: the sessions beyond MaxSessions. Once
+// the record is stored, another run only counts.
 func (s *Engine) login(ctx context.Context, x scripting.RoundTrip, within time.Duration, arrived time.Time) (surplus []string, err error) {
 	reply, err := s.inTime(ctx, x, within, arrived)
 	if err != nil {
@@ -73,12 +73,13 @@ func (s *Engine) login(ctx context.Context, x scripting.RoundTrip, within time.D
 	return surplus, nil
 }
 
-// runLogin runs the round trip that prepareLogin has made, and ends the sessions that are too many then.
-// What has timed out and is still on the list does not count: the user could not log out there. So it
-// is taken off before a login is refused, or another session ended, and the script counts anew: also
-// where nothing was found, since another login may have taken it off since the script counted first.
-// Logins that came after this one do the same, so their sessions are none of its business: it ends only
-// what it has counted both times.
+// runLogin runs the round trip that prepareLogin has made, and ends the surplus.
+//
+// Expired sessions that are still on the list do not count: the user could not log out of them. So before
+// runLogin refuses a login or ends another session, it takes expired sessions off the list, and the script
+// counts anew. It counts anew even if prune found none, since another login may have taken them off
+// meanwhile. Later logins do the same for their own surplus. So runLogin ends only sessions that both counts
+// found.
 func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time) error {
 	surplus, err := s.login(ctx, x, within, arrived)
 	if len(surplus) == 0 && !errors.Is(err, ErrTooManySessions) {
@@ -91,7 +92,7 @@ func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string,
 	still, err := s.login(ctx, x, within, arrived)
 	switch {
 	case len(surplus) > 0 && errors.Is(err, errTaken):
-		return nil // it was stored, and has been ended since: by a login that came later, say
+		return nil // the new session was stored, and has been ended since, by a later login, for example
 	case err != nil:
 		return err
 	}
@@ -107,8 +108,8 @@ func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string,
 	return nil
 }
 
-// prune takes those sessions off a list that have timed out. No record comes back when it is gone, since
-// a record and its place on the list are written by one script, and an id is used once.
+// prune takes expired sessions off a list. A record that is gone never comes back, since one script writes a
+// record and its place on the list, and an id is used once.
 func (s *Engine) prune(ctx context.Context, tag string) error {
 	list := s.listKey(tag)
 	replies, err := s.look(ctx, list, transport.Command{"ZRANGE", list, 0, -1})

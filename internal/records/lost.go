@@ -7,15 +7,15 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Why the lock of a session was lost, if the record beside it is not the one that its holder has read or written; see
+// Why the lock of a session was lost, if the record is not the one that its holder has read or written. See
 // changed in record.lua.
 var (
-	errChanged = fmt.Errorf("%w: another has changed the session", ErrLost)
-	errEnded   = fmt.Errorf("%w: another has ended the session", ErrLost)
+	errChanged = fmt.Errorf("%w: another request has changed the session", ErrLost)
+	errEnded   = fmt.Errorf("%w: another request has ended the session", ErrLost)
 	errGone    = fmt.Errorf("%w: the session's record is gone: deleted, evicted, or expired", ErrLost)
 )
 
-// What the scripts reply then, in place of the state of the lock.
+// What the scripts reply in this case, in place of the state of the lock.
 const (
 	lostChanged = -3
 	lostEnded   = -4

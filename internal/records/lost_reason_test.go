@@ -28,15 +28,15 @@ var losses = map[string]struct {
 	"the lock is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theLock) }, "its key is gone: deleted, evicted"},
 	"the record is written": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatRecord(theRevision, time.Now(), []byte("2")))
-	}, "another has changed the session"},
+	}, "another request has changed the session"},
 	"the session is ended": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now()))
-	}, "another has ended the session"},
+	}, "another request has ended the session"},
 	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
 	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "DEL", theRecord)
 		s.Do(t, "LPUSH", theRecord, "x")
-	}, "another has changed the session"},
+	}, "another request has changed the session"},
 }
 
 // wantLoss checks that err is an ErrLost alone, and says why.
@@ -49,8 +49,8 @@ func wantLoss(t *testing.T, err error, why string) {
 	wantMessage(t, err, []string{why})
 }
 
-// P7: the context of a request that has lost its session says why, too: what the next renewal finds,
-// by half of the lease. Where the record is what was lost, the lock is free soon after that.
+// P7: the context of a request that has lost its session tells why, too: what the next renewal
+// finds, by half of the lease. If only the record was lost, the lock is free soon after that.
 func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
@@ -72,7 +72,7 @@ func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	}
 }
 
-// Errors do not become long, nor more than a line, by what somebody else has chosen.
+// Text that another party has chosen makes no error long, or longer than a line.
 func TestErrorsAreShort(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const junk = "x\n\x1b[2J"
@@ -99,9 +99,9 @@ func TestErrorsAreShort(t *testing.T) {
 	})
 }
 
-// A hold is lost while the commit of the one before is under way. That one was in time, so
-// it is stored and says so; and the lock, which the commit has given to the lost one, is
-// free soon.
+// A hold is lost while the commit of the hold before it is under way. The earlier hold was in time,
+// so its version is stored, and Save succeeds. The lock, which the commit has given to the lost
+// hold, is free soon.
 func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)
@@ -134,8 +134,9 @@ func (c *lateClient) Do(ctx context.Context, key string, commands ...transport.C
 	return replies, err
 }
 
-// A commit is done, but its reply is lost, and so late that the lease of the next hold is over and another process has
-// the session. Then the repetition is refused. The error says that the commit may be stored, as it is.
+// A commit is done, but its reply is lost, so late that the lease of the next hold has expired and
+// another process has the session. Then the repetition is refused. The error tells that the commit
+// may be stored, and it is.
 func TestACommitMayBeStoredThatOutlastsItsLease(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -159,14 +160,15 @@ func TestACommitMayBeStoredThatOutlastsItsLease(t *testing.T) {
 	})
 }
 
-// A hold that is used twice says so, and not that somebody took it away, and changes nothing.
+// A hold that is used after its end changes nothing. Its error tells that the hold has ended, and
+// not that the lock was lost.
 func TestAHoldIsGivenBackOnce(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 2, Terms{})
 		save(t, first, "1")
 		second := waiting[0].holds(t, "1")
-		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was given back before")
+		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was released before")
 		wantError(t, "Destroy", first.Destroy(t.Context()), ErrLost)
 		first.Release(t.Context())
 		must(t, second.Touch(t.Context()))

@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A laggard is a client of a Redis that from a moment on needs its time for each round trip, of which
-// there is one at a time.
+// A laggard is a client of a Redis that is slow from a moment on, and does one round trip at a
+// time.
 type laggard struct {
 	transport.Client
 	lag time.Duration
@@ -62,7 +62,7 @@ func (l *laggard) settle() {
 	lapse(time.Minute)
 }
 
-// now returns what a round trip meets that comes now.
+// now returns the state that a round trip finds now.
 func (l *laggard) now() (late, putOff bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,8 @@ func (l *laggard) now() (late, putOff bool) {
 	if l.begun.IsZero() {
 		l.begun = time.Now()
 	}
-	if putOff = time.Since(l.begun) < l.lag; !putOff {
+	putOff = time.Since(l.begun) < l.lag
+	if !putOff {
 		l.begun = time.Time{}
 	}
 	return false, putOff
@@ -104,8 +105,9 @@ func lagging(t *testing.T, s *redistest.Server, o Options) (*Engine, *laggard) {
 	return st, l
 }
 
-// A request takes LockWait and a Timeout and a quarter at the most, also where each round trip is late by
-// nearly a Timeout, or put off for as long: of its own, of the one before it, and of both commits.
+// A request takes at most LockWait and one and a quarter Timeouts, even if each round trip takes
+// nearly a Timeout, or is put off for as long: its own, that of the request before it, and both
+// commits.
 func TestARequestIsOverInTime(t *testing.T) {
 	t.Parallel()
 	const wait, timeout = 10 * time.Second, 2 * time.Second
@@ -141,7 +143,8 @@ func TestARequestIsOverInTime(t *testing.T) {
 								took := time.Since(begun)
 								mu.Lock()
 								defer mu.Unlock()
-								if longest = max(longest, took); err == nil && took > wait {
+								longest = max(longest, took)
+								if err == nil && took > wait {
 									late++
 								}
 							})
@@ -162,9 +165,9 @@ func TestARequestIsOverInTime(t *testing.T) {
 	}
 }
 
-// A slot that is on its way to another node for longer than a Timeout costs those that come for the
-// session meanwhile their patience, and nothing else. Who has it then has it for a whole lease, however
-// long ago its token came into the lock.
+// If a slot is on its way to another node for longer than a Timeout, the requests for its sessions
+// wait until they give up, and nothing else happens. A request that gets the session then has it
+// for a whole lease, however long ago its token came into the lock.
 func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, moves := range []time.Duration{2400 * time.Millisecond, 5 * time.Second} {
@@ -203,7 +206,7 @@ func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 	}
 }
 
-// At the end of its patience a request says why it had to wait.
+// A request that gives up tells why it had to wait.
 func TestASlotThatMovesForTooLong(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, l := lagging(t, s, Options{Timeout: 2 * time.Second})

@@ -11,18 +11,18 @@ import (
 
 // # Saving without a lock
 //
-// What Load has read may be saved without the lock. The fence is the same: the script replaces exactly the
-// record that was read, or does nothing. So what was read is still true at that moment, and reading and writing
-// take effect together.
+// A session that Load has read may be saved without the lock. The fence is the same: the script replaces
+// exactly the record that was read, or does nothing. So the record is still the one that was read, and
+// reading and writing take effect at one moment.
 //
 // The fence alone would be enough for that. But then a holder of the lock would find another record when it
-// commits, and fail, and so would all requests that have built on it. So the script also does nothing while the
-// session is locked: a request without the lock never makes its holder fail. And it does nothing while
-// processes wait for the session: the next turn is theirs.
+// commits. It would fail, and all requests that have built on its version would fail as well. So the script
+// also does nothing while the session is locked: a request without the lock never makes the holder fail. Nor
+// does it write while processes wait for the session: the next turn is theirs.
 //
-// A refusal is final, since a record never comes back. There is one exception: if only the lock was in the way,
-// a copy of the command that the network has made may be done later, when the lock is free and no other write
-// has come. Our clients never send a command again after a reply.
+// A refusal is final, since a record never comes back. There is one exception: if only the lock was in the
+// way, and the network has made a copy of the command, the copy may be done later, when the lock is free and
+// no other write has come. Our clients never repeat a command after its reply.
 
 // SaveLoaded replaces the record read, which Load has returned, by c, in one round trip and without a lock. It
 // does so if read is still stored, and the session is neither locked nor waited for. Otherwise the error wraps
@@ -46,14 +46,15 @@ func (s *Engine) saveLoaded(ctx context.Context, id string, read, record Record,
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if len(read.revision) != revisionLength { // which the script would not find
+	if len(read.revision) != revisionLength { // the script compares revisions of this length only
 		return ErrConflict
 	}
 	keys := s.keys(id)
 	x := scripting.RoundTrip{Script: optimisticScript, Keys: keys.forScript()}
-	text, staged := stage(&x, record.revision, record.text(s.box(id)))
+	text := record.text(s.box(id))
 	x.Args = []any{read.revision, text, t.expiry(&record, time.Now())}
-	if staged {
+	if len(text) >= stagedFrom {
+		x.Args[1] = stage(&x, record.revision, text)
 		x.Args = append(x.Args, yes)
 	}
 	_, reply, err := s.runner.RoundTrip(ctx, x)

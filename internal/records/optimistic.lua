@@ -1,19 +1,18 @@
--- Writes a record in place of the one that was loaded without the lock, if that is still there,
--- and nobody holds the session or waits for it.
+-- Replaces the record that was loaded without the lock, if it is unchanged, the lock is free and the
+-- queue is empty.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, of a user's session
--- the last key: where the record to be written is, if it is staged; see staged.go
+-- the last key: the staged record, if the record is staged; see staged.go
 -- ARGV[1] number of the call, negative for a repetition
 -- ARGV[2] revision of the record that was loaded
 -- ARGV[3] record, or the beginning of a staged one   ARGV[4] its time to live in ms
 -- ARGV[5] '1': it is staged; it may be missing
--- Returns 1: written; 0: refused, and nothing was changed; 3: the same, but an earlier try of this
--- call may have been done before that, or may be done yet.
+-- Returns 1: written; 0: refused, and nothing was changed; 3: the same, but an earlier try of this call
+-- may have been executed, or may be executed later.
 local staged = ARGV[5] == '1' and KEYS[#KEYS]
 local user = #KEYS > (staged and 4 or 3)
 {{template "user"}}
 
--- absent reports whether there is no key, of any type. Where Redis does not permit the queue
--- there is none.
+-- absent reports whether a key of any type is missing. If Redis does not permit the queue, there is none.
 local function absent(key)
   local left = redis.pcall('PTTL', key)
   return left == -2 or type(left) == 'table' and key == KEYS[3]
@@ -21,8 +20,8 @@ end
 
 local found = redis.pcall('GETRANGE', KEYS[1], '12', '27')
 if found == ARGV[2] -- rule: without the lock only what was read is replaced
-  and absent(KEYS[2]) -- rule: without the lock nothing is written that somebody holds
-  and absent(KEYS[3]) then -- rule: without the lock nothing is written that somebody waits for
+  and absent(KEYS[2]) -- rule: without the lock no held session is written
+  and absent(KEYS[3]) then -- rule: without the lock no session with waiters is written
   if staged then
     redis.call('RENAME', staged, KEYS[1])
     redis.call('PEXPIRE', KEYS[1], ARGV[4])

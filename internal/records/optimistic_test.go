@@ -36,7 +36,8 @@ func saveLoaded(t *testing.T, st *Engine, read Record, data string) {
 	}
 }
 
-// What was loaded is saved in one round trip, whatever its size, and leaves nothing but itself.
+// A loaded session is saved in one round trip, whatever its size, and nothing else is left in
+// Redis.
 func TestSaveLoaded(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -61,8 +62,8 @@ func TestSaveLoaded(t *testing.T) {
 	})
 }
 
-// P1: nothing is saved over a record that another has written, nor while somebody holds the session,
-// nor ahead of those that wait. All stays as it is.
+// P1: nothing is saved over a record that another request has written, nor while the session is
+// held, nor ahead of waiters. The record stays as it is.
 func TestSaveLoadedIsRefused(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -109,8 +110,9 @@ func stored(t *testing.T, s *redistest.Server) string {
 	return fmt.Sprint(found, err)
 }
 
-// A write is repeated where the connection breaks. Where another has written before the repetition,
-// nobody knows any more whether the first try was done, and the error says so. It is not done twice.
+// If the connection breaks, the write is repeated. If another request has written before the
+// repetition, it is unknown whether the first try was done, and the error tells so. The write is
+// not done twice.
 func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -158,7 +160,7 @@ func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	})
 }
 
-// What cannot be saved is refused before anything is sent.
+// A record that cannot be saved is refused before anything is sent.
 func TestSaveLoadedRefusesWhatCannotBeSaved(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -175,7 +177,8 @@ func TestSaveLoadedRefusesWhatCannotBeSaved(t *testing.T) {
 	})
 }
 
-// What is saved without a lock keeps its own timeouts, and is sealed where what is saved with one is.
+// A session that is saved without a lock keeps its own timeouts, and is sealed like one that is
+// saved under a lock.
 func TestSaveLoadedKeepsOwnTimesAndSeals(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}

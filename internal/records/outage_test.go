@@ -7,9 +7,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// After a failover, open connections stay with the old master, which is a replica now. It must be
-// no session's judge: what it does not know may well exist. As soon as the address leads to a
-// master again, all is well by itself: the connection that met a replica is given up.
+// After a failover, open connections stay with the old master, which is a replica now. Its word
+// must not count: a session that it does not know may exist. As soon as the address leads to a
+// master again, everything works again by itself, since a connection to a replica is closed.
 func TestDemotedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -34,9 +34,9 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	wantData(t, s, "after")
 }
 
-// A cluster that the client cannot use is not ready, whichever of its nodes is asked, and the
-// error says what to do. For that the keys that Ping asks for are spread over the slots, so that a node
-// which lacks an eighth of them or more, in one piece, is found out.
+// Ping fails on a cluster that the client cannot use, whichever node it asks, and the error tells
+// what to do. The keys of Ping are spread over the slots, so that a node is detected that lacks an
+// eighth of the slots or more, in one piece.
 func TestPingOfACluster(t *testing.T) {
 	t.Parallel()
 	const parts, slots = len(pinged), 16384

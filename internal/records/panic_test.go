@@ -85,8 +85,8 @@ func wantServed(t *testing.T, st *Engine) {
 	}
 }
 
-// P7: a client that panics while a hold is given back, or ends its goroutine, costs that hold, and those that
-// built on it. The others in line go on.
+// P7: if a client panics or ends its goroutine while a hold ends, that fails the hold, and those
+// that built on it. The others in line go on.
 func TestAClientPanicsAtTheEnd(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestAClientPanicsAtTheTake(t *testing.T) {
 	})
 }
 
-// The same in the timer that extends the lease, where it would end the process. The holder goes on, and if
-// the goroutine has ended, for as long as the lease lasts.
+// The same in the timer that extends the lease, where a panic would end the process. The holder
+// goes on; if the goroutine has ended, for as long as the lease lasts.
 func TestAClientPanicsAtTheRenewal(t *testing.T) {
 	o := patient
 	o.Lease = 30 * time.Second
@@ -205,8 +205,8 @@ func (c badContent) AppendTo(b []byte) []byte {
 	return append(b, '9')
 }
 
-// A Content that panics costs the hold that saves it, and those that built on it, in whose round trip it may be
-// encoded: they get an error. Who has ended before is not harmed, and the session is free.
+// A Content that panics fails the hold that saves it, and those that built on it, whose round trip
+// may encode it. Holds that have ended before are not harmed, and the session is free.
 func TestAContentPanics(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name+" while it is measured", atDesk(patient, func(t *testing.T, d *desk) {

@@ -14,8 +14,8 @@ func quiet(t *testing.T, st *Engine, terms Terms) *Hold {
 	return takeBy(t, st, terms)
 }
 
-// P12: what a job does to a session is no use of it: its idle timeout goes on, however the job ends.
-// It is put off for no longer than the lock, where it would run out before.
+// P12: a job does not extend the idle timeout of a session, however the job ends. If the session
+// would expire sooner, it outlasts the lock, and no more.
 func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -36,9 +36,9 @@ func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 	})
 }
 
-// A visitor's request and a job follow one another, in either order, and a round trip may commit
-// both. The session has the visitor's time. A job that gives up has not used it either, whoever had
-// it before.
+// A visitor's request and a job follow one another, in either order, and one round trip may commit
+// both. The session has the visitor's timeout. A job that gives up does not extend the session
+// either.
 func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		for _, jobFirst := range []bool{false, true} {
@@ -65,7 +65,7 @@ func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 	})
 }
 
-// To peek changes nothing, whoever has the session, and whatever has become of it.
+// Peek changes nothing, whether the session is held, free or ended.
 func TestPeek(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -89,8 +89,8 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// A look does not put the session off, and says when it ends, also where Redis does not know: at its
-// idle timeout, or at its lifetime if that is first.
+// Peek does not extend the session. It returns when the session ends, even if Redis does not tell:
+// at its idle timeout, or at the end of its lifetime if that comes first.
 func TestPeekKnowsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
@@ -115,8 +115,7 @@ func TestPeekKnowsOwnTimes(t *testing.T) {
 	})
 }
 
-// Nor does a job lengthen what a session with timeouts of its own has left, a guest's or one that is
-// remembered.
+// Nor does a job extend a session with its own timeouts: a guest's, or a remembered one.
 func TestAQuietHoldKeepsToTheSessionsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/cipher"
 	"crypto/sha1"
 	"encoding/hex"
@@ -18,19 +19,19 @@ import (
 type Record struct {
 	Data    []byte    // what was saved
 	Created time.Time // when the session began, to the millisecond
-	Own     *Times    // timeouts of its own; nil: it has none
-	// User is whose session it is, and Device what the user's list shows of where it was begun.
-	// They are that of the id: "" where that has no tag. See Tag.
+	Own     *Times    // its own timeouts; nil: it has none
+	// User is the user of the session. Device is what the user's list shows about the device on which the
+	// session began. Both are "" if the session's id has no tag; see Tag.
 	User, Device string
-	// Content takes the place of Data, which is nil then, where a Hold of this process has saved it
-	// a moment ago: what was not encoded need not be decoded. See Encoded.
+	// Content replaces Data, which is nil then, if another Hold of this process has just saved the record: a
+	// content that was not encoded need not be decoded. See Encoded.
 	Content Content
 
-	revision string // what identifies this record among all that the session ever had; see revisionOf
+	revision string // identifies this record among all that the session ever had; see revisionOf
 	epoch    string // of a user's session, see user_record.go
 }
 
-// Encoded returns what was saved, whether it is in Data or in Content.
+// Encoded returns the saved data, from Data or from Content.
 func (r Record) Encoded() []byte {
 	if r.Content != nil {
 		return r.Content.AppendTo(nil)
@@ -38,28 +39,34 @@ func (r Record) Encoded() []byte {
 	return r.Data
 }
 
-// A Content is what is to be saved, encoded only when it is sent: on a hot session most of what is
-// saved is replaced before that. It never changes, and is used by several goroutines at once. If
-// AppendTo panics, saving it fails with [ErrUnavailable].
+// A Content is data that will be saved. It is encoded only when it is sent: on a hot session, most versions
+// are replaced before that. A Content never changes, and several goroutines may use it at once. If AppendTo
+// panics, saving the Content fails with [ErrUnavailable].
 type Content interface {
 	// Size returns the size of the encoded form.
 	Size() int
-	// AppendTo appends that to b.
+	// AppendTo appends the encoded form to b.
 	AppendTo(b []byte) []byte
 }
 
-// sessionKeys are the keys of a session: strings, in the form in which clients want them, since to make that
-// again and again costs.
+// encoded is a Content that is encoded already.
+type encoded []byte
+
+func (e encoded) Size() int                { return len(e) }
+func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
+
+// sessionKeys are the keys of a session. They are strings, kept as the arguments that clients take, so that
+// each is converted once.
 type sessionKeys struct {
 	record      any
-	lock, queue any // nil: nothing but the record is needed
+	lock, queue any // nil: only the record is needed
 	mark, list  any // nil: the session is not a user's
 }
 
-// ofUser reports whether they are those of a user's session.
+// ofUser reports whether k has the keys of a user's session.
 func (k *sessionKeys) ofUser() bool { return k.mark != nil }
 
-// forScript returns them as scripts get them, with room for one more.
+// forScript returns the keys in the order in which scripts take them, with room for one more.
 func (k *sessionKeys) forScript() scripting.Keys {
 	switch {
 	case k.ofUser():
@@ -83,7 +90,7 @@ func (k *sessionKeys) withList() scripting.Keys {
 // keys returns the keys of a session.
 func (s *Engine) keys(id string) sessionKeys {
 	tag, rest, ofUser := cutTag(id)
-	var queue string // the others are parts of it, and it is made at once: each request does
+	var queue string // the longest key: lock and record are parts of it, which saves each request allocations
 	if ofUser {
 		queue = s.options.Prefix + "{" + tag + "}:" + rest + ".lock.queue"
 	} else {
@@ -97,12 +104,12 @@ func (s *Engine) keys(id string) sessionKeys {
 	return k
 }
 
-// recordKeys is keys for what needs only the record, unless the session is a user's.
+// recordKeys is keys for operations that need only the record. For a user's session it returns all keys.
 func (s *Engine) recordKeys(id string) sessionKeys {
 	if _, _, ofUser := cutTag(id); ofUser {
 		return s.keys(id)
 	}
-	return sessionKeys{record: s.recordKey(id)}
+	return sessionKeys{record: s.options.Prefix + "{" + id + "}"}
 }
 
 func (s *Engine) recordKey(id string) string {
@@ -112,54 +119,72 @@ func (s *Engine) recordKey(id string) string {
 	return s.options.Prefix + "{" + id + "}"
 }
 
-// The stored form is one line of JSON whose head is fixed to the byte, so that
-// scripts can read it with a pattern and people with redis-cli:
+// cutTag splits the id of a user's session. Any other id is returned as the tag.
+func cutTag(id string) (tag, rest string, ofUser bool) {
+	const tagSize, ownSize = 16, 11 // characters of base64url
+	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
+		return id, "", false
+	}
+	return id[:tagSize], id[tagSize+1:], true
+}
+
+// The stored form is one line of JSON. Its head is fixed to the byte, so that scripts can read it with a
+// pattern, and people with redis-cli:
 //
 //	{"v":2,"s":"<revision>","c":<Unix ms of its creation>,"d":{…}}
 //
-// with its own timeouts before the data, if it has any (see timeouts.go), before them the epoch of a user's
-// session (see user_record.go),
-// or, for an id that was ended, the tombstone:
+// Before the data come the session's own timeouts, if it has any (see timeouts.go), and before these the
+// epoch of a user's session (see user_record.go).
+//
+// An id that was ended has a tombstone:
 //
 //	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
-// For one that is encrypted see seal.go. Each write has a revision of its own: 16
-// letters and digits. Another format gets another v. A process that does not know it refuses the record instead of guessing.
+// For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
+// must have another v. A process that does not know a format refuses the record instead of guessing.
 //
 // # Whose a record is
 //
 // A revision begins with four characters that are derived from the session's key: see [lease.Bond]. So a
-// record that stands at another key, since a person has copied it, or that comes in the reply to
-// another call, is never taken for this session's. Where the reply is known to be the call's, it
-// is [ErrCorrupt]: scripts return the number of their call, and a take its token. Where it is not, which
-// is with the plain reads, a script asks again, and says so or has the right one.
+// process never takes another session's record for this session's, even if a person has copied the record to
+// this key, or if it comes in the reply to another call. If the reply is known to be that of the call, such a
+// record is [ErrCorrupt]: scripts return the number of their call, and a take its token. Plain reads do not
+// show that. Then a script reads again, and returns the right record or finds it corrupt. If two plain reads of one
+// session get each other's record, nothing shows that: each record was current while one of the two reads was
+// under way, and a write on top of an older one is refused.
 //
-// What else a reply may say has no such mark, and needs none:
+// Other replies have no such mark, and need none:
 //
-//   - That there is no record, or a tombstone, only scripts say, of the key that they were given.
-//   - The mark of a user comes in one reply with the record that it is compared with.
-//   - A PTTL, a PEXPIRE or a SET whose reply is another call's decides on whether a script is asked as
-//     well, which looks for itself; on when a record ends that nobody has used meanwhile; and on what
-//     is said of its end to those that only look.
+//   - Only scripts report that there is no record, or a tombstone. They do so for the key that they were
+//     given.
+//   - A user's mark comes in one reply with the record that it is compared with.
+//   - The reply to PTTL, PEXPIRE or SET, if it is that of another call, affects three things only: whether a
+//     script follows, which looks for itself; when a record expires that is not used meanwhile; and which
+//     expiry Peek and ListUser report.
 const head = `{"v":2,"s":"`
 
-// formatRecord returns the stored form of a record with that revision.
+// formatRecord returns the stored form of a record with the given revision.
 func formatRecord(revision string, created time.Time, data []byte) []byte {
 	return Record{Data: data, Created: created, revision: revision}.text(nil)
 }
 
-// text returns the stored form, sealed if b seals.
+// text returns the stored form. b seals it, unless b is nil or writes plain records.
 func (r Record) text(b *box) []byte {
-	if b.seals() {
+	if b != nil && !b.ring.writePlain {
 		return b.seal(r)
 	}
 	text := r.appendHead(make([]byte, 0, r.size()), plainMark)
-	return append(r.appendData(r.appendDevice(text)), '}')
+	if r.User != "" {
+		text = r.appendDevice(text)
+	}
+	return append(r.appendData(text), '}')
 }
 
-// appendData appends what was saved, behind what appendDevice has appended.
+// appendData appends the saved data and, before it, the user, behind the part that appendDevice has appended.
 func (r Record) appendData(b []byte) []byte {
-	b = r.appendUser(b)
+	if r.User != "" {
+		b = append(appendQuoted(b, r.User), ',')
+	}
 	if r.Content != nil {
 		b = r.Content.AppendTo(b)
 	}
@@ -170,7 +195,7 @@ func (r Record) appendData(b []byte) []byte {
 	return b
 }
 
-// size returns the size of the stored form if it is not sealed, without encoding it.
+// size returns the size of the stored form before it is sealed, without encoding it.
 func (r Record) size() int {
 	var room [128]byte
 	size := len(r.appendHead(room[:0], plainMark)) + len(r.Data) + len("}")
@@ -178,19 +203,24 @@ func (r Record) size() int {
 		size += r.Content.Size()
 	}
 	if r.User != "" {
-		size += len(r.appendUser(r.appendDevice(room[:0]))) + len("]")
+		size += len(appendQuoted(r.appendDevice(room[:0]), r.User)) + len(",]")
 	}
 	return size
 }
 
-// appendHead appends what is in front of the data, which ends with mark.
+// appendHead appends all that stands in front of the data. It ends with mark.
 func (r Record) appendHead(b []byte, mark string) []byte {
 	b = append(b, head...)
 	b = append(b, r.revision...)
 	b = append(b, `","c":`...)
 	b = strconv.AppendInt(b, r.Created.UnixMilli(), 10)
-	b = r.appendEpoch(b)
-	b = r.Own.appendTo(b)
+	if r.User != "" {
+		b = append(b, epochMark...)
+		b = append(b, cmp.Or(r.epoch, noEpoch)...)
+	}
+	if r.Own != nil {
+		b = r.Own.appendTo(b)
+	}
 	return append(b, mark...)
 }
 
@@ -200,18 +230,18 @@ func formatTombstone(token string, now time.Time) []byte {
 
 // A form is what all records of a session have in common.
 type form struct {
-	bond   lease.Bond // their revisions begin with it
+	bond   lease.Bond // the first characters of their revisions
 	ofUser bool
-	box    *box // seals and opens them
+	box    *box // seals and opens them; nil: no encryption
 }
 
-// form returns that of the session's records.
+// form returns the form of the session's records.
 func (s *Engine) form(id string) form {
 	_, _, ofUser := cutTag(id)
 	return form{s.bond(id), ofUser, s.box(id)}
 }
 
-// bond returns that of the session's lock.
+// bond returns the bond of the session's lock, which is also that of its records.
 func (s *Engine) bond(id string) lease.Bond {
 	if tag, rest, ofUser := cutTag(id); ofUser {
 		return lease.BondOf(s.options.Prefix, "{", tag, "}:", rest, ".lock")
@@ -222,8 +252,8 @@ func (s *Engine) bond(id string) lease.Bond {
 // newRevision returns a revision for a record of the session: 71 random bits, behind the bond of its key.
 func (s *Engine) newRevision(id string) string { return lease.NewID(s.bond(id)) }
 
-// parse is the inverse of Record.text, and accepts nothing else. Whether the data makes sense is for
-// package session to say. The error wraps ErrCorrupt, and comes with the record's revision.
+// parse is the inverse of Record.text, and accepts nothing else. It does not check the data; package session
+// does. The error wraps ErrCorrupt, and the Record then has only its revision.
 func parse(text []byte, f form) (Record, error) {
 	r, at, seal, err := parseBeginning(text, f)
 	if err != nil {
@@ -234,12 +264,14 @@ func parse(text []byte, f form) (Record, error) {
 		return Record{revision: r.revision}, errCutOff
 	}
 	if seal != nil {
-		if data, err = open(seal, data, text[:at]); err != nil {
+		data, err = open(seal, data, text[:at])
+		if err != nil {
 			return Record{revision: r.revision}, err
 		}
 	}
 	if f.ofUser {
-		if r.User, data, err = cutUser(data); err != nil {
+		r.User, data, err = cutUser(data)
+		if err != nil {
 			return Record{revision: r.revision}, err
 		}
 	}
@@ -247,11 +279,11 @@ func parse(text []byte, f form) (Record, error) {
 	return r, nil
 }
 
-// parseBeginning is parse for what stands before the data, or before the user. It does not need the
-// rest, which begins at a byte, and is to be opened by seal if it is sealed.
+// parseBeginning is parse for all that stands before the data, or before the user. The rest may be missing.
+// It begins at byte at, and seal opens it if it is sealed.
 func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
 	r, at, sealed, err := parseHead(text, f.bond)
-	if err == nil {
+	if err == nil && (sealed || f.box != nil) {
 		seal, err = f.box.opener(text[at:], sealed)
 	}
 	if err == nil && seal != nil {
@@ -265,7 +297,7 @@ func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, er
 
 var errCutOff = fmt.Errorf("%w: it is cut off", ErrCorrupt)
 
-// parseHead is parse for what is neither sealed nor the user's, and what follows begins at a byte.
+// parseHead is parse for the head, which is never sealed. The rest begins at byte at.
 func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ error) {
 	r.revision = revisionOf(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
@@ -275,7 +307,7 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	revision, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	switch {
 	case !ok || string(revision) != r.revision:
-		return r, 0, false, fmt.Errorf("%w: its revision, or no creation time", ErrCorrupt)
+		return r, 0, false, fmt.Errorf("%w: its revision is malformed, or it has no creation time", ErrCorrupt)
 	case lease.BondIn(r.revision) != bond:
 		return r, 0, false, fmt.Errorf("%w: it is another session's", ErrCorrupt)
 	}
@@ -284,53 +316,60 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
-	epoch, rest, ok := cutEpoch(rest[len(digits):])
-	if !ok {
-		return r, 0, false, fmt.Errorf("%w: its epoch", ErrCorrupt)
+	rest = rest[len(digits):]
+	if bytes.HasPrefix(rest, []byte(epochMark)) {
+		r.epoch, rest, ok = cutEpoch(rest)
+		if !ok {
+			return Record{revision: r.revision}, 0, false, fmt.Errorf("%w: its epoch is malformed", ErrCorrupt)
+		}
 	}
-	own, rest, ok := cutTimes(rest)
 	data, plain := bytes.CutPrefix(rest, []byte(plainMark))
+	if !plain { // it has timeouts of its own, or is sealed
+		r.Own, rest, ok = cutTimes(rest)
+		data, plain = bytes.CutPrefix(rest, []byte(plainMark))
+	}
 	if !plain {
 		data, sealed = bytes.CutPrefix(rest, []byte(sealedMark))
 	}
 	if !ok || !plain && !sealed {
-		return r, 0, false, fmt.Errorf("%w: what is between its creation time and its data", ErrCorrupt)
+		return Record{revision: r.revision}, 0, false, fmt.Errorf("%w: the part between its creation time and its data is malformed", ErrCorrupt)
 	}
-	r.Created, r.Own, r.epoch = time.UnixMilli(created), own, epoch
+	r.Created = time.UnixMilli(created)
 	return r, len(text) - len(data), sealed, nil
 }
 
 const (
-	revisionLength = lease.IDLength // the scripts know it, and the length of head
-	foreignName    = "foreign"      // the revision of a value that is no string; see record.lua
+	revisionLength = lease.IDLength // the scripts know this length, and that of head
+	foreignName    = "foreign"      // the revision of a value that is not a string; see record.lua
 )
 
-// revisionOf returns the revision of a stored record as record.lua does: the one that it says or, if it says
-// none, its SHA-1. Since each write chooses a new one, two records with the same revision are the same.
+// revisionOf returns the revision of a stored record as record.lua does: that in its head or, if there is
+// none, the SHA-1 of the value. Since each write chooses a new revision, two records with the same revision
+// are the same.
 func revisionOf(b []byte) string {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	revision, _, _ := bytes.Cut(rest, []byte(`"`))
-	if !ok || len(revision) != revisionLength || !isToken(revision) {
-		sum := sha1.Sum(b) // what Redis can compute, too; nobody gains by a collision
-		return hex.EncodeToString(sum[:])
+	ok = ok && len(revision) == revisionLength
+	for _, c := range revision { // the characters that %w matches in the scripts
+		ok = ok && ('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
 	}
-	return string(revision)
-}
-
-// isToken reports whether b can be a revision: what the scripts' %w+ matches.
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
+	if ok {
+		return string(revision)
 	}
-	return len(b) > 0
+	sum := sha1.Sum(b) // Redis can compute it, too; a collision is of no use to an attacker
+	return hex.EncodeToString(sum[:])
 }
 
 // sizeOf returns the size of r's stored form, without encoding it.
-func (s *Engine) sizeOf(r Record) int { return r.size() + s.ring.overhead(&r) }
+func (s *Engine) sizeOf(r Record) int {
+	size := r.size()
+	if s.ring != nil {
+		size += s.ring.overhead(&r)
+	}
+	return size
+}
 
-// fits returns an error for a record that is too large when it is stored.
+// fits returns an error if a record of this stored size is too large.
 func (t Terms) fits(size int) error {
 	if size > t.MaxBytes {
 		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
@@ -338,8 +377,8 @@ func (t Terms) fits(size int) error {
 	return nil
 }
 
-// found reads the reply of load.lua or take.lua: the record as it is stored, where it is a
-// string of permitted size.
+// found reads the reply of load.lua or take.lua. It returns the stored record if that is a string of
+// permitted size.
 func found(reply scripting.Reply) ([]byte, error) {
 	switch state, _ := reply.IntAt(0); state {
 	case stateFound:

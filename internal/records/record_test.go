@@ -34,7 +34,7 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// Besides what testdata/fuzz has.
+// Seeds in addition to those of testdata/fuzz.
 func TestParseRecordRefuses(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]string{
@@ -67,11 +67,11 @@ func TestParseRecordRefuses(t *testing.T) {
 	}
 }
 
-// What the scripts look for in a record, in the syntax of Go.
+// The patterns by which scripts read a record, in the syntax of Go.
 var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(?:,"i":(\d+))?(?:,"u":(\d+))?,"`)
 
-// What parses is canonical: written again, it is the same to the byte. And the
-// scripts see in it what Go sees.
+// A record that can be parsed is canonical: written again, it is the same to the byte. The scripts
+// read the same values from it as Go.
 func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		r, err := parse(stored, form{bond: lease.BondIn("ABCD")})

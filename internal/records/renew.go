@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Ring is what the alarm calls: it extends the lock, or finds that the present hold may rely on it no more.
+// Ring is called by the alarm. It extends the lock, or finds that the present hold can no longer rely on it.
 // A commit extends the lock as well.
 func (t *tenure) Ring() {
 	t.mu.Lock()
@@ -28,17 +28,17 @@ func (t *tenure) Ring() {
 	}
 }
 
-// extend makes the lock last longer, and the record outlast it. The holder of a record that another has
-// written learns that it is lost.
+// extend makes the lock last longer, and the record outlast the lock. If another process has written the
+// record, the present hold learns that the lock is lost.
 func (t *tenure) extend(now time.Time) {
 	span := t.term.Span(now)
 	x := scripting.RoundTrip{
 		Script: extendScript,
 		Keys:   t.keys.forScript(),
-		Args:   []any{t.term.Token, span.Milliseconds(), t.base},
+		Args:   []any{t.term.Token, span.Milliseconds(), t.revision},
 	}
-	// An answer after the lease's end would be useless. If it takes that long, the alarm must not wait for it
-	// to find the lease over.
+	// A reply after the lease's end would be useless. If the round trip takes that long, the alarm must find
+	// that the lease has expired without waiting for the reply.
 	ctx, cancel := context.WithDeadline(context.Background(), t.term.End())
 	defer cancel()
 	t.term.Asked(now, span)
@@ -65,8 +65,8 @@ func (t *tenure) renewInTime(now time.Time) {
 	}
 }
 
-// arm makes the alarm ring at a time, or at once if that is over.
+// arm makes the alarm ring at the given time, or at once if it has passed.
 func (t *tenure) arm(at time.Time) {
 	t.rings = at
-	t.lines().SetAlarm(&t.alarm, t, at)
+	t.engine.lines.SetAlarm(&t.alarm, t, at)
 }

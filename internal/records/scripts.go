@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// The scripts serve the sessions of guests and of users. How they are put together is in package lua.
+// The scripts serve the sessions of guests and of users. Package lua puts them together.
 //
 //go:embed golden
 var texts embed.FS
@@ -25,9 +25,9 @@ var (
 	lostScript       = scripting.Golden(texts, "lost")
 )
 
-// What take.lua and load.lua say about a record, in their first value.
+// The states of a record: the first value of the replies of take.lua and load.lua.
 const (
-	stateBusy      = 0 // another holds the lock; who, follows
+	stateBusy      = 0 // another holder has the lock; its token follows
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
 	stateGone      = 3
@@ -35,5 +35,5 @@ const (
 	stateWrongType = 5 // the key holds something that is not a string
 )
 
-// yes is an argument of a script by which something is so. One that is not, is empty or missing.
+// yes is an argument of a script that means true. For false the argument is empty or missing.
 const yes = "1"

@@ -11,7 +11,7 @@ import (
 	"fmt"
 )
 
-// Encryption is that of package store, which documents it.
+// Encryption is documented in package store.
 type Encryption struct {
 	Keys                    [][]byte
 	AcceptPlain, WritePlain bool
@@ -19,36 +19,37 @@ type Encryption struct {
 
 // # The sealed form
 //
-// A sealed record is one like any other, but for its data and what announces them:
+// A sealed record differs from a plain one in its data, and in the name in front of the data:
 //
 //	{"v":2,"s":"<revision>","c":<Unix ms>,"e":<key id><nonce><ciphertext><tag>}
 //
-// with 4, 12, any number of and 16 raw bytes. The scripts know records by their heads, and look at
-// nothing beyond the e. A process that is too old to know it refuses it.
+// These parts are raw bytes: 4, 12, any number, and 16. The scripts read only the head of a record, and
+// nothing beyond the e. A process that is too old to know this form refuses it.
 //
-// Of a user's session, what lists show is sealed apart, so that it can be opened without the rest:
+// In the record of a user's session, the device is sealed separately, so that ListUser can open it without
+// the rest:
 //
 //	"e":<key id><size><nonce><device><tag><nonce><ciphertext><tag>}
 //
-// with a size of 2 bytes, of what is between it and the next nonce.
+// The size has 2 bytes. It is the number of bytes between it and the second nonce.
 //
-// The data are sealed with AES-256-GCM under a key of this one session, which HKDF derives from
-// one of Keys and the session's key in Redis. So a record is worth nothing under another id or
-// prefix, and the number of random nonces that is safe with one key, 2^32, is never reached. All
-// that is before it is authenticated, but for a user's epoch, so nobody can make a session last longer, or give
-// its revision to other data. (Who can write to Redis can change the mark as well, so the epoch would keep
-// nobody from bringing a session back.)
+// The data are sealed with AES-256-GCM. Each session has its own key, which HKDF derives from one of Keys and
+// the session's key in Redis. So a record is useless under another id or prefix, and the number of random
+// nonces that is safe with one key, 2^32, is never reached. All that stands before the ciphertext is
+// authenticated, except the epoch of a user's session. So a session cannot be made to last longer, and its
+// revision cannot be given to other data. (Authenticating the epoch would not keep an attacker from bringing
+// a session back: with the right to write to Redis, the mark can be changed as well.)
 //
-// The key id says which of Keys it is, and none is ever tried that it does not name. Whether plain
-// data are accepted is for the options to say, never for a record.
+// The key id names one of Keys, and only that key is tried. The options alone decide whether plain data are
+// accepted, never a record.
 const (
 	plainMark  = `,"d":`
 	sealedMark = `,"e":` // as long as plainMark
 	minKey     = 32
 	keyIDBytes = 4
 	sizeBytes  = 2
-	sealBytes  = keyIDBytes + 12 + 16 // by which a sealed record is longer
-	apartBytes = sizeBytes + 12 + 16  // and that of a user once more
+	sealBytes  = keyIDBytes + 12 + 16 // by so much a sealed record is longer
+	apartBytes = sizeBytes + 12 + 16  // by so much more that of a user is longer
 )
 
 // A keyring has the keys of a store. A nil one encrypts nothing.
@@ -58,18 +59,18 @@ type keyring struct {
 }
 
 type master struct {
-	id string // derived as well
-	// derive returns what seals and opens the session with that key in Redis. It holds the master
-	// key, which printers must not find: they cannot look into a closure.
+	id string // the key id, derived from the key
+	// derive returns the AEAD of the session with this key in Redis. derive is a closure because it holds the
+	// master key: what prints a master cannot look into a closure.
 	derive func(key string) cipher.AEAD
-	tag    func(name string) [tagBytes]byte // of a user, see user.go
+	tag    func(name string) [tagBytes]byte // returns the tag of a user, see user.go
 }
 
 // newKeyring returns nil for an Encryption without keys.
 func newKeyring(e Encryption) (*keyring, error) {
 	if len(e.Keys) == 0 {
 		if e.AcceptPlain || e.WritePlain {
-			return nil, errors.New("store: Options.Encryption has no Keys, and AcceptPlain and WritePlain mean nothing without them")
+			return nil, errors.New("store: Options.Encryption has no Keys: without them AcceptPlain and WritePlain must not be set")
 		}
 		return nil, nil
 	}
@@ -90,7 +91,7 @@ func newKeyring(e Encryption) (*keyring, error) {
 	return ring, nil
 }
 
-// newMaster keeps nothing of key, which the caller may wipe.
+// newMaster derives a master from key. It does not keep key, so the caller may wipe it.
 func newMaster(key []byte) (master, error) {
 	secret, err := hkdf.Extract(sha256.New, key, nil)
 	if err != nil {
@@ -117,12 +118,12 @@ func newMaster(key []byte) (master, error) {
 	}
 	_, err = derive("")
 	return master{string(id), func(key string) cipher.AEAD {
-		aead, _ := derive(key) // what could fail does not depend on the session, and was tried above
+		aead, _ := derive(key) // cannot fail: the call above succeeded, and the session makes no difference
 		return aead
 	}, newTagger(tagKey)}, err
 }
 
-// find returns the master key with an id, or nil.
+// find returns the master with this key id, or nil.
 func (k *keyring) find(id []byte) *master {
 	for i := range k.masters {
 		if k.masters[i].id == string(id) {
@@ -132,10 +133,10 @@ func (k *keyring) find(id []byte) *master {
 	return nil
 }
 
-// overhead is by how much a record is longer.
+// overhead returns by how many bytes sealing makes a record longer.
 func (k *keyring) overhead(r *Record) int {
 	switch {
-	case k == nil || k.writePlain:
+	case k.writePlain:
 		return 0
 	case r.User != "":
 		return sealBytes + apartBytes
@@ -143,15 +144,15 @@ func (k *keyring) overhead(r *Record) int {
 	return sealBytes
 }
 
-// A box seals and opens the records of one session. A nil one seals nothing, and opens what is not
-// sealed. It is used by one goroutine at a time.
+// A box seals and opens the records of one session. A nil box writes and reads plain records. One goroutine
+// at a time may use a box.
 type box struct {
 	ring   *keyring
 	key    string      // of the record in Redis
-	newest cipher.AEAD // once it is needed: deriving it takes as long as sealing 1 KB
+	newest cipher.AEAD // derived when it is first needed: that takes as long as sealing 1 KB
 }
 
-// box returns the box of a session, or nil where nothing is encrypted.
+// box returns the box of a session, or nil without encryption.
 func (s *Engine) box(id string) *box {
 	if s.ring == nil {
 		return nil
@@ -159,7 +160,7 @@ func (s *Engine) box(id string) *box {
 	return &box{ring: s.ring, key: s.recordKey(id)}
 }
 
-// with returns what seals and opens with m.
+// with returns the session's AEAD under m.
 func (b *box) with(m *master) cipher.AEAD {
 	if m != &b.ring.masters[0] {
 		return m.derive(b.key)
@@ -170,14 +171,11 @@ func (b *box) with(m *master) cipher.AEAD {
 	return b.newest
 }
 
-// seals reports whether records are to be stored sealed.
-func (b *box) seals() bool { return b != nil && !b.ring.writePlain }
-
 // seal returns the stored form of r.
 func (b *box) seal(r Record) []byte {
 	m, epoch := &b.ring.masters[0], r.epoch
 	seal := b.with(m)
-	r.epoch = noEpoch // which it is sealed with
+	r.epoch = noEpoch // it is sealed with this; see withoutEpoch
 	text := r.appendHead(make([]byte, 0, r.size()+b.ring.overhead(&r)), sealedMark)
 	text = append(text, m.id...)
 	if r.User != "" {
@@ -194,20 +192,22 @@ func (b *box) seal(r Record) []byte {
 	return text
 }
 
-// sealFrom seals a text from one byte on, in place, together with what is before the other.
+// sealFrom seals text from byte begins on, in place, and authenticates text[:before].
 func sealFrom(seal cipher.AEAD, text []byte, begins, before int) []byte {
 	return seal.Seal(text[:begins], nil, text[begins:], text[:before])
 }
 
-// opener returns what opens a stored record's data, nil if they are not sealed. Their beginning is enough.
+// opener returns the AEAD that opens the data of a stored record, or nil if the data are not sealed. It needs
+// only the beginning of the data. b is nil if the store has no keys; then opener is called only for sealed
+// data.
 func (b *box) opener(data []byte, sealed bool) (cipher.AEAD, error) {
 	switch {
-	case !sealed && (b == nil || b.ring.acceptPlain):
-		return nil, nil
-	case !sealed:
-		return nil, fmt.Errorf("%w: it is not sealed, and Options.Encryption does not accept that", ErrCorrupt)
 	case b == nil:
 		return nil, fmt.Errorf("%w: it is sealed, and Options.Encryption has no Keys", ErrCorrupt)
+	case !sealed && b.ring.acceptPlain:
+		return nil, nil
+	case !sealed:
+		return nil, fmt.Errorf("%w: it is not sealed, and Options.Encryption does not accept plain records", ErrCorrupt)
 	case len(data) < keyIDBytes:
 		return nil, errCutOff
 	}
@@ -218,7 +218,7 @@ func (b *box) opener(data []byte, sealed bool) (cipher.AEAD, error) {
 	return b.with(m), nil
 }
 
-// open opens what was sealed with what is before it.
+// open opens sealed, and checks before, which was authenticated with it.
 func open(seal cipher.AEAD, sealed, before []byte) ([]byte, error) {
 	plain, err := seal.Open(nil, nil, sealed, withoutEpoch(before))
 	if err != nil {
@@ -227,7 +227,8 @@ func open(seal cipher.AEAD, sealed, before []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openDevice opens what of a user's record begins at a byte, and returns where the next part does.
+// openDevice opens the sealed device, which begins at byte at of a user's record. The next part begins at
+// byte next.
 func openDevice(seal cipher.AEAD, text []byte, at int) (plain []byte, next int, err error) {
 	if len(text) < at+sizeBytes {
 		return nil, at, errCutOff

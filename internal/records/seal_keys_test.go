@@ -11,8 +11,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// keyChanges are the steps by which keys come, change and go. Two neighbouring steps run side by side
-// for a while. reason is why what the first step stores cannot be read by a later one that is not.
+// keyChanges are the steps by which keys are added, replaced and removed. Processes of two
+// neighbouring steps run side by side for a while. reason is why a later step cannot read what the
+// first step has stored.
 var keyChanges = map[string]struct {
 	steps  []Encryption
 	reason string
@@ -44,8 +45,8 @@ func by(t *testing.T, s *redistest.Server, e Encryption) *Engine {
 	return onPool(s.Pool(t, 8), o)
 }
 
-// Each step leaves every session readable to the processes of the step before and of the one after.
-// The last ones cannot read what the first have stored, and say why.
+// The sessions of each step can be read by processes of the step before and of the step after.
+// Processes of the last step cannot read what the first step has stored, and tell why.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
 	for name, change := range keyChanges {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
@@ -73,8 +74,8 @@ func TestEncryptionBeginsAndEnds(t *testing.T) {
 	}
 }
 
-// Wrong keys are an error that names them by their place, and a store with such options stores
-// nothing, even where nobody asks for its error.
+// The error of a wrong key names its index. A store with such options stores nothing, even if Err
+// is not called.
 func TestWrongEncryption(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -102,7 +103,7 @@ func TestWrongEncryption(t *testing.T) {
 	}
 }
 
-// A store shows its keys to no printer, and what the caller does with its own copy does not matter.
+// Printing a store shows no key. The caller may change its copy of a key.
 func TestEncryptionKeysAreKeptApart(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)

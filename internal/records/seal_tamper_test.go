@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// tampered are things that somebody who can write to Redis may do to a record, or that may be in its
-// place, besides what TestEachByteOfASealedRecordCounts changes.
+// tampered are ways in which an attacker may change or replace a record in Redis, beside those of
+// TestEachByteOfASealedRecordCounts.
 func tampered(t testing.TB) map[string][]byte {
 	t.Helper()
 	const data = `{"user":"ann"}`
@@ -32,7 +32,7 @@ func tampered(t testing.TB) map[string][]byte {
 	}
 }
 
-// What was changed or moved in Redis is found out by all who read it, and can be replaced.
+// Every reader detects a record that was changed or moved in Redis, and the record can be replaced.
 func TestTamperedRecords(t *testing.T) {
 	t.Parallel()
 	terms := Terms{Lifetime: 100 * 365 * 24 * time.Hour, LockWait: time.Minute} // since born is long ago
@@ -63,7 +63,7 @@ func TestTamperedRecords(t *testing.T) {
 	})
 }
 
-// There is no byte of a sealed record that may be another one, or missing.
+// No byte of a sealed record may be changed or missing.
 func TestEachByteOfASealedRecordCounts(t *testing.T) {
 	t.Parallel()
 	b := boxOf(t, encrypted(newKey), theID)
@@ -119,7 +119,7 @@ func eachByteCountsIn(t *testing.T, record []byte, parse func([]byte) ([]byte, e
 	}
 }
 
-// What is found in Redis is opened only if it is, to the byte, what was sealed.
+// A record is opened only if it is, to the byte, what was sealed.
 func FuzzOpenSealed(f *testing.F) {
 	b := boxOf(f, encrypted(newKey, oldKey), theID)
 	record := sealed(f, encrypted(newKey), `{"user":"ann"}`)

@@ -38,8 +38,8 @@ func sealed(t testing.TB, o Options, data string) []byte {
 	return Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, o, theID))
 }
 
-// The head of a sealed record is as legible as any, for the scripts and for people. Of the data it
-// shows the size, and not even whether they are the same as before.
+// The head of a sealed record can be read by scripts and people, as always. Of the data, the record
+// shows only the size, and not whether they are the same as before.
 func TestSealedForm(t *testing.T) {
 	t.Parallel()
 	const data = `{"card":"4111 1111 1111 1111"}`
@@ -62,8 +62,8 @@ func TestSealedForm(t *testing.T) {
 	}
 }
 
-// Whatever is done with a session, its data are never on the wire, and so neither in Redis nor in
-// what Redis writes: small or large, in plain commands or in scripts, handed over or renewed.
+// With encryption, a session's data are never on the wire in plain, and so neither in Redis nor in
+// its files: small or large, in plain commands or in scripts, passed on or renewed.
 func TestDataLeaveTheProcessSealed(t *testing.T) {
 	t.Parallel()
 	const secret = "4111 1111 1111 1111"
@@ -111,8 +111,8 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 	})
 }
 
-// The scripts know a record by its head, whatever bytes it is sealed into: among 1 KB there is nearly
-// every one, and it is another 1 KB each time.
+// The scripts read a record's head, whatever bytes the sealed data have: 1 KB has nearly every
+// byte, and differs each time.
 func TestScriptsDoNotMindRawBytes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -130,7 +130,8 @@ func TestScriptsDoNotMindRawBytes(t *testing.T) {
 	})
 }
 
-// P13: MaxBytes is what is stored, with its seal. What is larger is refused whole, and nothing changes.
+// P13: MaxBytes bounds the stored record, including its seal. A larger record is refused as a
+// whole, and nothing changes.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{MaxBytes: 150}

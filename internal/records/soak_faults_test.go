@@ -23,7 +23,7 @@ type plague struct {
 	kinds   expvar.Map // faults so far
 }
 
-// The faults of Redis. Each is over when it returns.
+// The faults of Redis. Each has ended when its function returns.
 var disasters = []struct {
 	kind   string
 	strike func(ctx context.Context, p *plague, random *rand.Rand)
@@ -123,7 +123,7 @@ func (p *plague) cut(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// kill kills Redis, which then comes back with what it has answered.
+// kill kills Redis, which then comes back with all that it has acknowledged.
 func (p *plague) kill(ctx context.Context, random *rand.Rand) {
 	p.r.Stop(p.t)
 	pause(ctx, upTo(random, 300*time.Millisecond))

@@ -40,7 +40,7 @@ var (
 	soakTerms   = Terms{LockWait: 8 * time.Second, MaxHold: 2 * time.Second, MaxWaiters: soakWorkers}
 )
 
-// A soaked session is one that requests are made for, and counts its writes. It may be ended.
+// A soaked session counts the writes of the requests that are made for it. It may be ended.
 type soaked struct {
 	id     string
 	ended  atomic.Bool // set before somebody tries to
@@ -58,9 +58,9 @@ type soak struct {
 	outcomes expvar.Map
 }
 
-// Random faults for minutes: no answered write is lost, nobody waits for ever, and
-// nothing is left over. Redis may be killed since it writes all to its log before it
-// answers. (Whether it also syncs that shows only when the whole machine crashes.)
+// Random faults for minutes: no acknowledged write is lost, no request waits for ever, and nothing
+// is left over. Redis may be killed, since it writes each command to its log before it replies.
+// (Whether it also syncs the log would show only if the whole machine crashed.)
 func TestSoak(t *testing.T) {
 	t.Logf("-soak %v -operations %d -seed %d", *soakFor, *soakOperations, *soakSeed)
 	r := redistest.Real(t, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
@@ -94,8 +94,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// work makes one request after the other, nearly all for one session: if all were for any, all
-// workers would soon wait for the one that a fault has shut.
+// work makes one request after the other, nearly all for one session. If each request were for any
+// session, all workers would soon wait for one that a fault has locked.
 func (s *soak) work(ctx context.Context, id int) {
 	home := id % soakHot
 	if id >= soakHot*soakCrowd {
@@ -115,8 +115,8 @@ func (s *soak) work(ctx context.Context, id int) {
 	}
 }
 
-// note counts what came of a request, and reports whether Redis was away. An error that is none of
-// those that faults may cause fails the soak.
+// note counts the outcome of a request, and reports whether Redis was unavailable. An error that no
+// fault can cause fails the soak.
 func (s *soak) note(what string, err error) (away bool) {
 	away = errors.Is(err, ErrUnavailable)
 	known := []error{ErrUnavailable, ErrLost, ErrTimeout, ErrGone, ErrNotFound, ErrTooLarge, context.DeadlineExceeded}
@@ -136,7 +136,7 @@ func (s *soak) note(what string, err error) (away bool) {
 	return away
 }
 
-// replace puts a new session into a slot that has this one, unless Redis is away.
+// replace puts a new session into the slot of this one, unless Redis is unavailable.
 func (s *soak) replace(slot int, old *soaked) {
 	if s.sessions[slot].Load() != old {
 		return
@@ -222,9 +222,9 @@ func (s *soak) excuse(slot int, session *soaked, err error) error {
 	return err
 }
 
-// settle checks, now that all faults are over, that each session has what was answered, can be used
-// from all processes, and that nothing is left but records. A late command may have put a place into
-// the queue of a session that has ended since, or staged a large record: that stays for a minute.
+// settle checks, after all faults, that each session has all acknowledged writes and can be used by
+// all processes, and that only records are left. A late command may have put a place into the queue
+// of a session that has ended since, or staged a large record: that stays for a minute.
 func (s *soak) settle(r *redistest.Server) {
 	for slot := range s.sessions {
 		session := s.sessions[slot].Load()
@@ -311,8 +311,8 @@ func measure() size {
 	return size{runtime.NumGoroutine(), m.HeapAlloc}
 }
 
-// writeLog is what is known about the writes to one session, which itself has their number. So an
-// answered write that is lost is found: a number goes back, or is answered twice, or there are too few.
+// writeLog is what is known about the writes to one session, whose data is their number. So a lost
+// write is detected: the number goes back, or is acknowledged twice, or is too small in the end.
 type writeLog struct {
 	mu       sync.Mutex // guards all below
 	last     int        // the last answered one
@@ -321,8 +321,8 @@ type writeLog struct {
 	doubtful int // writes that failed, so that nobody knows
 }
 
-// content is that of a session after the nth write. One in eight is so large that the record is
-// staged, and one in a hundred and twenty-eight is far larger than that.
+// content returns the data of a session after the nth write. One in eight is so large that the
+// record is staged, and one in 128 is far larger than that.
 func content(n int) []byte {
 	more := 0
 	switch {
@@ -334,22 +334,23 @@ func content(n int) []byte {
 	return fmt.Append(nil, n, strings.Repeat(" ", more))
 }
 
-// read reads the number of writes, which is not less than when the request began.
+// read reads the number of writes, which must not be less than least when the request began.
 func read(r Record, least int) (n int, err error) {
-	if _, err = fmt.Sscan(string(r.Data), &n); err == nil && n < least {
+	_, err = fmt.Sscan(string(r.Data), &n)
+	if err == nil && n < least {
 		err = fmt.Errorf("write %d was answered, but then %d was read", least, n)
 	}
 	return n, err
 }
 
-// least is the number that whoever begins now reads at the least.
+// least returns the least number that a request may read that begins now.
 func (w *writeLog) least() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
 
-// answer notes how the nth write was answered.
+// answer notes the outcome of the nth write.
 func (w *writeLog) answer(n int, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -367,7 +368,7 @@ func (w *writeLog) answer(n int, err error) error {
 	return nil
 }
 
-// sum checks how many there are while nobody writes.
+// sum checks the number of writes while no request writes.
 func (w *writeLog) sum(n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,8 +24,8 @@ func stagedKeys(t *testing.T, s *redistest.Server) (keys []string) {
 	return keys
 }
 
-// A record that is large goes past the script, in the same write, and leaves nothing but itself,
-// whatever is at its staged key before.
+// A large record is sent beside the script, in the same write. Only the record is left, whatever
+// was at its staged key before.
 func TestLargeRecordIsStaged(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -53,9 +53,8 @@ func TestLargeRecordIsStaged(t *testing.T) {
 	})
 }
 
-// What is staged is gone when the script comes: it was evicted, or SET was lost in a failover. The
-// session is as it was, and free. If SET comes after the script, or both come again, that is so
-// still.
+// The staged record is gone when the script comes: it was evicted, or SET was lost in a failover.
+// The session is unchanged and free, even if SET comes after the script, or both come again.
 func TestStagedRecordIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -99,7 +98,7 @@ func TestStagedRecordIsGone(t *testing.T) {
 	})
 }
 
-// The script is lost with all its repetitions. What was staged is never read.
+// The script is lost with all its repetitions. The staged record is never read.
 func TestStagedButNotCommitted(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -132,8 +131,8 @@ func TestStagedButNotCommitted(t *testing.T) {
 	})
 }
 
-// While one record waits between its SET and its script, all that was ever sent before comes once
-// more. None of it gets in between.
+// While one record waits between its SET and its script, all earlier commands come once more. None
+// of them replaces it.
 func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)

@@ -19,18 +19,18 @@ import (
 //	MGET lock record
 //
 // in one write. The reply to MGET decides: if it has our token, we have the lock, and the same command has
-// read the record under it. Redis may have executed SET long ago, or twice. A token gets into a lock by its own
-// SET, or by a script that gives it the lock. So the token was there from the first time until now, or
-// other holders had the lock in between, and then the commit finds another record than the one read here. The
-// token also numbers the reply: no other reply has it.
+// read the record under the lock. That is true even if Redis has executed SET long ago, or twice. Only its
+// own SET, or a script, puts a token into a lock. So either the token has had the lock since the first SET,
+// or other holders have had the lock in between. In the second case the commit finds another record than the
+// one read here, and is refused. The token also identifies the reply: no other reply contains it.
 //
 // In every unusual case take.lua follows, with the same token: there is no record, or a tombstone; the record
 // is too large, too old, or of another form or type; it would not outlast the lease; a reply makes no sense;
-// the connection broke; Redis is full. take.lua finds that the token has the lock, or releases it. If another
-// holder has the lock, the next try has a place in the queue, and is take.lua.
+// the connection broke; Redis is full. take.lua finds that the token has the lock, or releases the lock. If
+// another holder has the lock, the next try has a place in the queue, and uses take.lua.
 
-// A taking is how package lease acquires the lock of a session: by the spin lock, except that Take reads the
-// record as well.
+// A taking is the [lease.Algorithm] of a session's lock: the spin lock, except that Take reads the record as
+// well.
 type taking struct {
 	lease.Spin
 	engine *Engine
@@ -40,7 +40,7 @@ type taking struct {
 	tenure *tenure // of the try that has acquired the lock
 	// unsure: SET may have been done, so the token may have the lock for the rest of a lease.
 	unsure bool
-	// The commands of the first try, which need no memory of their own.
+	// The memory of the first try's commands, so that they need no allocations.
 	set      [6]any
 	left     [2]any
 	read     [4]any
@@ -58,7 +58,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 		return found, err
 	}
 	broken := err != nil
-	// Both together take no longer than one round trip may.
+	// Both tries together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.engine.options.Timeout))
 	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
@@ -67,7 +67,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	return found, err
 }
 
-// byScript is Take by take.lua.
+// byScript is Take with take.lua.
 func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
 	now, idle := time.Now(), k.terms.TTL
 	if k.terms.Quiet {
@@ -85,7 +85,7 @@ func (k *taking) byScript(ctx context.Context, token, place string, span time.Du
 	return k.taken(reply, token, now)
 }
 
-// plainly is Take without a script. Unless it is done, take.lua has to follow.
+// plainly is Take without a script. If done is false, take.lua must follow.
 func (k *taking) plainly(ctx context.Context, token string, span time.Duration, begun time.Time) (_ lease.Attempt, done bool, _ error) {
 	record, lock := k.keys.record, k.keys.lock
 	k.commands = [...]transport.Command{
@@ -121,23 +121,24 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	t := k.begin(begun, heard)
 	if ofUser {
 		mark, _ := scripting.Text(values[2])
-		if t.mark = string(mark); !alive(string(mark), k.keys, parsed.epoch) {
+		t.mark = string(mark)
+		if !alive(string(mark), k.keys, parsed.epoch) {
 			return lease.Attempt{}, false, nil
 		}
 	}
-	t.record, t.base, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
+	t.record, t.revision, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
 	k.tenure = t
 	return lease.Attempt{Taken: true}, true, nil
 }
 
-// begin begins a tenure. Redis was asked at asked, and has answered at heard.
+// begin returns a new tenure. The take was sent at asked, and its reply arrived at heard.
 func (k *taking) begin(asked, heard time.Time) *tenure {
-	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, terms: *k.terms, heard: heard, asked: asked, mark: ""}
+	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, lock: k.keys.lock.(string), terms: *k.terms, heard: heard, asked: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
 
-// form is the form of the session's records. A token is bound to their key, too.
+// form returns the form of the session's records. token has the same bond as they have.
 func (k *taking) form(token string) form {
 	return form{lease.BondIn(token), k.keys.ofUser(), k.engine.box(k.id)}
 }
@@ -157,9 +158,9 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		mark, marked := reply.TextAt(3)
 		t.others, t.mark, ok = others != 0, mark, ok && marked
 	case stateTooLarge:
-		t.base, ok = reply.TextAt(2)
+		t.revision, ok = reply.TextAt(2)
 	case stateWrongType:
-		t.base = foreignName
+		t.revision = foreignName
 	}
 	text, err := found(reply)
 	if !ok {
@@ -168,10 +169,11 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if err != nil && !unusable(err) {
 		return lease.Attempt{}, err
 	}
-	if t.read = err; err == nil {
+	t.read = err
+	if err == nil {
 		t.size = int32(len(text))
 		t.record, t.read = parse(text, f)
-		t.base = t.record.revision
+		t.revision = t.record.revision
 	}
 	k.tenure = t
 	return lease.Attempt{Taken: true}, nil

@@ -1,23 +1,23 @@
--- Takes the lock and reads the record. What is not there takes no lock.
+-- Takes the lock and reads the record. If there is no session, it takes no lock.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, of a user's session
 -- ARGV[1] number of the call   ARGV[2] token    ARGV[3] lease in ms   ARGV[4] largest size in bytes
--- ARGV[5] Unix ms: what was created then or before has reached its lifetime
+-- ARGV[5] Unix ms: sessions created then or before have reached their lifetime
 -- ARGV[6] place in the queue, '' for none   ARGV[7] idle timeout in ms   ARGV[8] Unix ms: now
 -- ARGV[9] '1': quiet, see times; it may be missing
--- Returns a state as in scripts.go, and what follows it. After a record that is 1
--- if other processes wait, and the mark, '' for a guest.
+-- Returns a state as in scripts.go, and the values that belong to it. After a record: 1 if other
+-- processes wait, and the mark, '' for a guest.
 
--- The first try of a request is made of plain commands, see take.go. It comes here with the same
--- token where something is odd, and may have the lock by then.
+-- The first try of a request consists of plain commands, see take.go. If something is unusual, this
+-- script follows with the same token, which may have the lock by then.
 local user = #KEYS > 3
 {{template "queue"}}
 {{template "record"}}
 {{template "times"}}
 {{template "user"}}
 
--- outlast makes the record outlast the lock, or the next try of a process that waits for
--- it: a session that somebody has come for does not time out. Two seconds are longer
--- than the turn is kept for a process, and than one waits before it asks again.
+-- outlast makes the record outlast the lock, or the next try of a waiting process: a session for which a
+-- request has come does not expire. Two seconds are longer than a process keeps its turn, and than a
+-- waiting process waits before it asks again.
 local function outlast(idle)
   redis.call('PEXPIRE', KEYS[1], math.max(ARGV[3] + 2000, idle), 'GT') -- rule: a record outlasts its lock
 end
@@ -32,7 +32,7 @@ local what, left, idle
 if record and not foreign then
   what, left, idle = times(record, ARGV[8], ARGV[5], ARGV[7], ARGV[9])
   if what == 'gone' then -- rule: an ended session is not taken
-    if redis.pcall('GET', KEYS[2]) == token then -- rule: who takes an ended session leaves no lock
+    if redis.pcall('GET', KEYS[2]) == token then -- rule: a take of an ended session leaves no lock
       free(KEYS[2], KEYS[3])
     end
     return {3}
@@ -41,13 +41,13 @@ end
 
 local absent = not record or left and left <= 0
 if absent
-  or not set(KEYS[2], token, 'NX', 'PX', ARGV[3]) then -- rule: a session is taken while nobody has it, for a lease
+  or not set(KEYS[2], token, 'NX', 'PX', ARGV[3]) then -- rule: a free session is taken for a lease
   local holder = redis.call('GET', KEYS[2])
-  -- Our own may be from a try whose reply was lost.
+  -- The token may be our own, from a try whose reply was lost.
   local ours = holder == token -- rule: a repeated take knows its token
     or place ~= '' and holder == place -- rule: a place takes the lock that it was given
   if absent and (ours or not holder) then
-    -- A replica that has not heard of the record must not deny it: it refuses to write.
+    -- A replica that has not received the record must not deny it: it refuses to write.
     redis.call('DEL', KEYS[2])
     if place ~= '' then
       quit(KEYS[3], place)
@@ -57,8 +57,8 @@ if absent
     end
     return {2}
   elseif not ours then
-    -- While somebody has the lock the answer is never that there is no session: a request
-    -- that got it would begin another one next to the holder's.
+    -- While another token has the lock, the result is never that there is no session: the request would
+    -- begin another session beside the holder's.
     if idle then
       outlast(idle)
     end
@@ -73,8 +73,8 @@ if absent
     set(KEYS[2], token, 'PX', ARGV[3]) -- rule: a lock that was given to a place is taken for a lease
   end
 end
--- Also if a try that came late has put it there again.
-if place ~= '' then -- rule: who has the lock stands in the queue no more
+-- Even if a late try has put the place there again.
+if place ~= '' then -- rule: a place that has the lock is not in the queue
   quit(KEYS[3], place)
 end
 if idle then

@@ -26,8 +26,8 @@ func between(t *testing.T, p *redistest.Proxy, do func()) {
 	})
 }
 
-// That SET was done says nothing: the lock may be gone again when the record is read, or
-// another's.
+// A successful SET proves nothing: when the record is read, the lock may be gone again, or belong
+// to another holder.
 func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -57,8 +57,7 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 	})
 }
 
-// What is not as usual goes to the script, which has the last word: about the record, and about
-// the lock that SET has taken.
+// In unusual cases the script decides: about the record, and about the lock that SET has acquired.
 func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		hour := time.Hour.Milliseconds()

@@ -12,113 +12,119 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// A tenure is the time in which one process has one session: from the round trip that acquires the lock and
-// reads the record to the one that releases the lock. In between its requests hold the session one after
-// another, and build on what is in memory. The tenure is the owner of the session's line.
+// A tenure is the time in which one process has one session. It begins with the round trip that acquires the
+// lock and reads the record. It ends with the round trip that releases the lock. In between, requests of the
+// process hold the session one after another, and each hold builds on the state in memory. The tenure owns the
+// session's line.
 //
-// # Its states
+// # States
 //
-//	              begin             end, release                  begin: early, or after a commit
-//	start ──────────────▶ occupied ──────────────▶ vacant ──────────────────────────────▶ occupied
-//	                         │                       │  a commit without a next hold
-//	                         │                       └─────────────────────────▶ over: freed
-//	                         └── fail, lapse ──────────────────────────────────▶ over: why
+//	  start             end, release            begin: at once, or after a commit
+//	──────────▶ occupied ─────────────▶ vacant ───────────────────────────────────▶ occupied
+//	               │                      │
+//	               │                      ├── a commit releases the lock ─────────▶ over (errFreed)
+//	               │                      ▼
+//	               └── a commit fails, or the lock is lost ───────────────────────▶ over (the reason)
 //
-// Beside that, one round trip at most is under way: none ─▶ commit or extend ─▶ none.
+// Besides, at most one round trip is under way: a commit, or an extension of the lock.
 //
-// Invariant (one hold): at most one hold is present. When it begins, the hold before it has ended, and its
-// version is the newest.
-// Invariant (one round trip): sending is true from before a round trip is sent until its outcome is in term,
-// base and stored. So if it is false, and the tenure is not over, it is known what Redis has.
-// Invariant (stored): stored <= newest and written <= newest. Redis has version stored or, during a commit,
+// Invariant (one hold): at most one hold is present. When a hold begins, the hold before it has ended, and the
+// newest version contains what that hold left.
+// Invariant (one round trip): sending is true from before a round trip is sent until its outcome is noted in
+// term, revision and stored. So while sending is false and the tenure is not over, the process knows what Redis
+// has.
+// Invariant (stored): stored <= newest and written <= newest. Redis has version stored or, during a commit, maybe
 // the version that the commit carries.
-// Invariant (saved before answered): end returns nil only if stored has reached the version that it made.
-// Invariant (no orphan): who leaves the tenure vacant goes on until a hold has begun, or the tenure is over.
-// Invariant (over): if over is set, no hold is present, none begins, and no version is made. A commit that
+// Invariant (saved before success): end returns nil only if stored has reached the version that end made.
+// Invariant (no orphan): a goroutine that leaves the tenure vacant goes on until the next hold has begun or the
+// tenure is over.
+// Invariant (over): once over is set, no hold is present, no hold begins, and no version is made. A commit that
 // is under way still counts.
-// Invariant (the line moves on): lines.Leave is called once in the life of a tenure, when it is over.
+// Invariant (the line moves on): a tenure calls lines.Leave exactly once, when it is over.
 //
-// check tests them whenever mu is given up.
+// Whenever mu is unlocked, check tests what the fields show of them. The files in transcripts/ tell the protocol
+// step by step, and a test compares them with what happens.
 //
 // # Pipeline and group commit
 //
-// When a hold ends, its version of the record becomes the newest, and the next request in line
-// starts on it at once, while the version is still on its way to Redis. What ends meanwhile goes into the
-// next commit: the newest version contains them all. How far the requests may run ahead of Redis is
-// bounded, by number and by time.
+// When a hold ends, its version of the record becomes the newest. The next request in line begins on that version
+// at once, while the version is still on its way to Redis. Versions that are made while a commit is under way are
+// stored together by the next commit, since the newest version contains the others. maxAhead and maxUnheard bound
+// how far the requests may run ahead of Redis.
 //
 // # Why this is serialisable
 //
-// The holds of a tenure are one after another, each on the state that the one
-// before has left. A commit succeeds only if the record is the one that the take has
-// read, or that the commit before has written: no other process has written in between. So
-// all holds up to its version took effect, in their order, at the moment of the commit:
-// what a process reads afterwards contains them.
+// The holds of a tenure run one after another, each on the state that the hold before it has left. A commit
+// succeeds only if Redis has the record that the take has read, or that the commit before has written. So no other
+// process has written in between. Therefore all holds up to the commit's version take effect at the moment of the
+// commit, in their order, and a process that reads later sees all of them.
 //
-// # Why it is saved before it is answered
+// # Why a session is saved before its response
 //
-// No hold reports success before a commit that was sent after its end has stored its version, or
-// one that was built on it. That goes for holds that changed nothing, too: what they read may be a
-// version that is not stored yet, and if it never is, it must not be seen.
+// A hold reports success only after a commit has stored its version, or a later version, which builds on it. The
+// commit was sent after the hold had ended. The rule also holds for a hold that changed nothing, since it may have
+// read a version that is not stored yet. If that version is never stored, no response must show it.
 //
 // # When a commit fails
 //
-// Then all versions that are not stored are void, and the error is that of every hold that made
-// one or builds on one. The tenure is over; the next request in line acquires the lock and reads the
-// record anew. If only the reply was lost, a version may be stored.
+// All versions that are not stored are void. Every hold that made one of them, or built on one, gets the error of
+// the commit. The tenure is over. The next request in line acquires the lock and reads the record anew. If only
+// the reply was lost, a version may be stored nevertheless.
 //
-// If Redis has not answered at all, the waiters get the same error: they would find out the
-// same, one after another, each after a timeout of its own.
+// If Redis did not reply at all, the waiters get the same error. Otherwise each of them would wait for a timeout,
+// one after another, to learn the same.
 //
 // # Late commands
 //
-// A take that reaches Redis late, or again, may give the lock to its token a second time, after
-// others had it. That blocks the session for a lease, or two if its commit comes late as well, and
-// nothing else comes of it: such a commit finds its token, but not the record that it replaces.
-// Records never come back, so a commit takes effect once, on what its holds have read, or never.
+// A take that reaches Redis late, or twice, may give the lock to its token again after others had it. That blocks
+// the session for one lease, or for two if the tenure's commit comes late as well. It does no other harm: such a
+// commit finds its token in the lock, but not the record that it replaces. A record never comes back. So a commit
+// takes effect once, on the record that its holds have read, or never.
 type tenure struct {
 	engine *Engine
 	id     string
 	keys   sessionKeys
-	terms  Terms // of the request that acquired the lock
+	lock   string // the lock's key, which is also that of the line
+	terms  Terms  // of the request that acquired the lock
 
-	mu   sync.Mutex // guards all below; before the lines' mutex; never held during a round trip
-	idle sync.Cond  // sending became false, or over was set
+	mu   sync.Mutex // guards all below; is locked before the lines' mutex; never held during a round trip
+	idle sync.Cond  // signals that sending became false, or that over was set
 
 	// What Redis has.
-	term    lease.Term  // of the lock
-	alarm   lease.Alarm // rings at rings; guarded by the lines' mutex
-	rings   time.Time   // zero: it is not set
-	began   time.Time   // when the lock was asked for
-	heard   time.Time   // when Redis answered last
-	asked   time.Time   // when it was asked that; see grant
-	others  bool        // other processes wait, as of heard
-	base    string      // the revision of the record
-	mark    any         // of a user's session, as it was read: a string, "" for a guest
-	box     *box        // seals and opens the record
-	sending bool        // a round trip is under way
-	silence error       // of the last one, if Redis has not answered it
-	since   time.Time   // the first of those that wait for the next commit waits since then; zero: there is none
-	args    [9]any      // of the commit that is under way
+	term     lease.Term  // of the lock
+	alarm    lease.Alarm // for the next renewal, at rings; guarded by the lines' mutex
+	rings    time.Time   // zero: it is not set
+	began    time.Time   // when the lock was asked for
+	heard    time.Time   // when the reply to the take or the last commit arrived
+	asked    time.Time   // when that round trip was sent; see grant
+	others   bool        // other processes wait, as of heard
+	revision string      // of the record
+	mark     any         // of a user's session, as it was read; "" for a guest
+	box      *box        // seals and opens the record
+	sending  bool        // a round trip is under way
+	silence  error       // the error of the last round trip, if Redis did not reply in time
+	since    time.Time   // when the first hold that waits for the next commit began to end; zero: no hold waits
+	args     [9]any      // of the commit that is under way
 
 	// The holds.
 	hold    *Hold // the present one; nil: it is vacant
-	begun   int   // holds so far
-	vacated int   // who has left it vacant, and resolves that; for check
-	over    error // why no more holds begin
+	begun   int   // number of holds so far
+	vacated int   // goroutines that have left the tenure vacant, and go on; for check
+	over    error // why the tenure is over; nil: it is not
+	doubt   error // replaces over as the error of holds whose versions may be stored nevertheless
 
-	// The versions. Each hold that ends makes one, changed or not.
+	// The versions. Each hold that ends makes a version, even if it changed nothing.
 	record  Record // the newest state
 	size    int32  // of its stored form; Redis takes 512 MB at most
-	ended   bool   // it is a tombstone
-	read    error  // the record that was read cannot be used, and was not replaced yet
-	write   write  // what brings Redis up to date
+	ended   bool   // record is a tombstone
+	read    error  // why the record that was read cannot be used; nil once it is replaced
+	write   write  // what the next commit has to write
 	newest  int
 	written int // the newest version that changed the record
 	stored  int // the newest version that Redis has
 }
 
-// errFreed is that of a tenure whose lock was released. No hold sees it.
+// errFreed is the reason of a tenure that has released its lock. No hold gets it.
 var errFreed = fmt.Errorf("%w: it was released", ErrLost)
 
 // start begins a tenure that has acquired the lock, with its first hold.
@@ -130,14 +136,10 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 	h.tenure, h.Record, h.first = t, t.record, true
 	h.revision = won.Token[:revisionLength]
 	t.rings = t.term.Renewal()
-	t.lines().Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
+	t.engine.lines.Own(h.ticket.Key, lease.Holder{Token: won.Token}, &t.alarm, t, t.rings, t.term.End())
 }
 
-func (t *tenure) lines() *lease.Lines[*Hold] { return &t.engine.lines }
-
-func (t *tenure) lockKey() string { return t.keys.lock.(string) }
-
-// begin makes h the present hold. It is called with mu held, before h's goroutine goes on.
+// begin makes h the present hold. It is called with mu held, before h's goroutine continues.
 func (t *tenure) begin(h *Hold) {
 	h.tenure, h.Record = t, t.record
 	t.hold, t.begun = h, t.begun+1
@@ -146,18 +148,20 @@ func (t *tenure) begin(h *Hold) {
 	t.renewInTime(now)
 }
 
-// admit is for a hold that was granted the session, once it runs. again: the session is of no use to it, and
-// it must enter the line again. An error comes with a tenure if the record cannot be used.
+// admit decides whether h, which was granted the session, can use it. Its goroutine calls admit first. If
+// again is true, h cannot use the session, and must enter the line again. If the record cannot be used, admit
+// returns an error, and h keeps its tenure.
 func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 	t.mu.Lock()
 	defer t.unlock()
 	now := time.Now()
 	switch {
-	case t.over != nil: // what it was to build on is void
+	case t.over != nil: // the version that h would build on is void
 		again = true
 	case h.first && ctx.Err() != nil:
-		// Its caller has left after it waited for one round trip, and must not wait for another.
-		if again = true; !t.vacate(now) {
+		// The caller has left, after it waited for one round trip. It must not wait for another.
+		again = true
+		if !t.vacate(now) {
 			t.fail(context.Cause(ctx), "")
 		}
 	case ctx.Err() != nil || !t.term.Held(now):
@@ -179,7 +183,8 @@ func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 
 // # The end of a hold
 
-// end ends a hold with a version of its own, and returns when that is stored, or never will be.
+// end ends a hold, which makes a version. It returns when that version is stored, or cannot be stored any
+// more.
 func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	t.mu.Lock()
 	defer t.unlock()
@@ -196,7 +201,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	t.waitsSince(w.begun)
 	if w.quiet && t.newest > t.stored {
-		w.ttl, w.quiet = t.write.ttl, t.write.quiet // a version before it, which goes with it, may be a visitor's
+		w.ttl, w.quiet = t.write.ttl, t.write.quiet // the commit also stores earlier versions, which may be a visitor's
 	}
 	t.newest++
 	version := t.newest
@@ -214,18 +219,19 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.stored >= version {
 		return nil
 	}
-	return cmp.Or(t.over, ErrLost)
+	return cmp.Or(t.doubt, t.over, ErrLost)
 }
 
-// release ends a hold without a version. failed is the error of a round trip since begun, if there was
-// one: if Redis has not answered that, no caller waits for another. If it fails, the lease ends by itself.
+// release ends a hold without a version. failed is the error of a round trip that was sent after begun, or
+// nil. If Redis did not reply to it, the caller does not wait for another. If the release itself fails, the
+// lease expires.
 func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed error) {
 	t.mu.Lock()
 	defer t.unlock()
 	if t.over == nil && scripting.TimedOut(failed) {
 		t.fail(failed, "")
 	}
-	if h.terms.Quiet && t.newest == t.stored { // the visitors before it have had their time
+	if h.terms.Quiet && t.newest == t.stored { // all visitors' versions are stored, with their timeouts
 		t.terms.Quiet, t.write.quiet = true, true
 	}
 	t.leave(ctx, h, begun)
@@ -244,51 +250,44 @@ func (t *tenure) leave(ctx context.Context, h *Hold, begun time.Time) {
 	}
 }
 
-// How far a process goes on before it hears from Redis again: by versions that are not
-// stored yet, which a failed commit would take with it, and by time, since others may
-// have begun to wait.
+// How far the requests of a process may run ahead of Redis: by versions that are not stored yet, since a
+// commit that fails loses them all, and by time, since other processes may have begun to wait.
 const (
 	maxAhead   = 128
 	maxUnheard = 10 * time.Millisecond
 )
 
-// vacate ends the present hold. If the next one can begin early, before Redis has the newest version, it
-// does. A hold that ends and the next one's beginning are one step: a commit in between would keep
-// the lock for the hold that ends, for longer than the next one may have it.
+// vacate ends the present hold. If the next request in line may begin early, before Redis has the newest
+// version, its hold begins. Both are one step. A commit in between would make the lock last for as long as
+// the old hold may have it, which may be longer than the new hold may.
 func (t *tenure) vacate(now time.Time) (early bool) {
 	t.hold = nil
-	next, waits := t.lines().First(t.lockKey())
+	next, waits := t.engine.lines.First(t.lock)
 	return waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
 		now.Sub(t.heard) < t.engine.maxUnheard && t.grant(next.Label)
 }
 
-// mayPass reports whether this process may keep the session for the next in its line.
+// mayPass reports whether this process may keep the session for the next request in its line.
 func (t *tenure) mayPass(now time.Time) bool {
 	quota := lease.Quota{Began: t.began, Holders: t.begun, Others: t.others}
 	return !t.ended && t.read == nil && t.over == nil && !quota.Over(now)
 }
 
-// grant lets the next in line begin, if there is one, with this label. A user's session may be ended from
-// elsewhere at any time, and a request that comes after that must not see it: so its record must have been
-// found alive by a round trip that was sent since.
+// grant lets the first request in line begin, if it has this label. A user's session may be ended by another
+// process at any time, and a request that arrives after that must not see the session. So it may begin only
+// if a round trip that was sent after its arrival has found the session alive.
 func (t *tenure) grant(label string) bool {
 	since := lease.Anyone
 	if t.keys.ofUser() {
 		since = t.asked
 	}
-	return t.lines().Next(t.lockKey(), label, since, t.begin)
+	return t.engine.lines.Next(t.lock, label, since, t.begin)
 }
 
 // # The end of a tenure
 
-// freed ends the tenure when its lock was released.
-func (t *tenure) freed() {
-	t.term.Token = ""
-	t.lapse(errFreed)
-}
-
-// lose ends the tenure when its lock is lost, or may be. What is under way may be stored: its outcome
-// counts, and the commit sweeps.
+// lose ends the tenure if its lock is lost, or may be. If a commit is under way, its outcome counts, and
+// commit sweeps the lock.
 func (t *tenure) lose(why error) {
 	if t.sending {
 		t.lapse(why)
@@ -297,27 +296,27 @@ func (t *tenure) lose(why error) {
 	}
 }
 
-// fail ends the tenure: what is not stored is void. The lock may be left to the token that Redis
-// has, or to next, so both are swept in the background: no caller waits for another round trip
-// after one that has failed.
+// fail ends the tenure. Versions that are not stored are void. The lock may still have the present token, or
+// next. Both are swept in the background, so that no caller waits for another round trip after one that has
+// failed.
 func (t *tenure) fail(why error, next string) {
 	if t.over == nil && scripting.TimedOut(why) && !scripting.Moving(why) {
-		t.lines().Dismiss(t.lockKey(), why) // before lapse, which calls the first of them
+		t.engine.lines.Dismiss(t.lock, why) // before lapse, which makes the first waiter the head
 	}
-	if t.over != nil && scripting.MaybeDone(why) { // the tenure lapsed during a commit, which may be stored
-		t.over = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
+	if t.over != nil && scripting.MaybeDone(why) { // the tenure was over before the commit failed
+		t.doubt = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
 	}
 	t.lapse(why)
 	t.sweep(t.term.Token, next)
 }
 
-// sweep frees the lock in the background, if it has one of these tokens.
+// sweep releases the lock in the background, if it has one of these tokens.
 func (t *tenure) sweep(tokens ...string) {
 	e := t.engine
-	t.lines().Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lockKey(), tokens...)
+	t.engine.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
 }
 
-// lapse ends the tenure. The present hold has built on what is void.
+// lapse ends the tenure. The present hold is told: it has built on a version that is void.
 func (t *tenure) lapse(why error) {
 	if t.over != nil {
 		return
@@ -327,13 +326,13 @@ func (t *tenure) lapse(why error) {
 		t.hold.tell(why)
 		t.hold = nil
 	}
-	t.lines().Leave(t.lockKey(), &t.alarm)
+	t.engine.lines.Leave(t.lock, &t.alarm)
 	t.idle.Broadcast()
 }
 
 // # The invariants
 
-// checked is called whenever mu is given up; tests set it to check.
+// checked is called whenever mu is unlocked. Tests make it call check.
 var checked = func(*tenure) {}
 
 func (t *tenure) unlock() {

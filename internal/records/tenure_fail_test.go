@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// failures are ways for a commit that is under way to fail. Each says what is to be
-// done before it is let go.
+// failures are ways for a commit that is under way to fail. Each function is called before the
+// commit is let go.
 var failures = map[string]struct {
 	fail func(t *testing.T, d *desk)
 	want error
@@ -22,9 +22,9 @@ var failures = map[string]struct {
 	"read only":     {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Replica = true }) }, ErrUnavailable},
 }
 
-// When a commit fails, all whose versions are not stored fail with it, and those
-// that build on one, and with the same error. Whoever comes next reads the record
-// anew, and soon: the lock does not stay shut until its lease ends.
+// When a commit fails, all holds whose versions are not stored fail with the same error, and so do
+// those that build on them. The next request reads the record anew, and soon: it does not wait for
+// the end of the lease.
 func TestFailedCommit(t *testing.T) {
 	for name, failure := range failures {
 		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
@@ -63,9 +63,9 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// So it is where the session ends in that commit, or gets a new id. A logout that follows a write, and
-// has shown it, is refused with it also where another has ended the session before either was stored:
-// though that is what a logout wants, nobody may see what is not kept.
+// The same if the session ends in that commit, or gets a new id. A logout that follows a write, and
+// may have shown it, fails with the write, even if another request has ended the session before
+// either was stored: no response may show what is not stored.
 func TestFailedEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end   end
@@ -98,10 +98,9 @@ func TestFailedEnd(t *testing.T) {
 	}
 }
 
-// The lock vanishes while nothing is under way. Whoever holds the session then
-// cannot save, and who follows reads the record anew. A request that follows without
-// knowing of the loss is told of it, also if it only reads: another may have written
-// before it began.
+// The lock vanishes while nothing is under way. The holder cannot save, and the next request reads
+// the record anew. A hold that follows before the loss is known fails, too, even if it only reads:
+// another process may have written before it began.
 func TestLockVanishesBetweenCommits(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)

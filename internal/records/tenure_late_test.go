@@ -9,9 +9,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every commit that a process ever sent may reach Redis once more, at any later time:
-// while the tenure goes on, while another process has the session, while nobody has.
-// It never changes the record or the lock.
+// Every commit that a process ever sent may reach Redis once more, at any later time: during the
+// tenure, while another process has the session, or while it is free. It never changes the record
+// or the lock.
 func TestLateCommitsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"small": "", "large": large("")} {
@@ -37,7 +37,8 @@ func lateCommitsChangeNothing(t *testing.T, d *desk, more string) {
 		}
 		d.repeatCommits(t, fmt.Sprint("after hold ", i))
 		<-waiting[i].came
-		if first = waiting[i].hold; first == nil {
+		first = waiting[i].hold
+		if first == nil {
 			t.Fatal(waiting[i].err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A tenure may be longer than a lease, and than its holds may be. Nobody loses the lock for that, and
-// that each hold is for a short time does not make it cost a round trip of its own.
+// A tenure may last longer than a lease, and longer than MaxHold. No hold loses the lock for that,
+// and short holds do not need a round trip each.
 func TestTenureLongerThanItsLease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lease, maxHold time.Duration
@@ -50,9 +50,9 @@ func TestTenureLongerThanItsLease(t *testing.T) {
 	}
 }
 
-// Uploads may hold a session for a minute, other requests for a moment. One of those
-// that follows an upload in the same process is bound by its own MaxHold in every way:
-// it is told, others have the session then, and it cannot save any more.
+// Uploads may hold a session for a minute, other requests for a moment. A request that follows an
+// upload in the same process is bound by its own MaxHold: after that it is told of the loss, others
+// get the session, and it cannot save any more.
 func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const maxHold = 300 * time.Millisecond
@@ -73,9 +73,9 @@ func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 	})
 }
 
-// A hold that is handed over is extended like any other, and its commits do not make
-// the lock end sooner than it relies on: not even if whoever took the lock may hold
-// it for a moment only.
+// A hold that follows another is extended like any other. Commits do not make the lock end sooner
+// than the hold relies on, even if the request that acquired the lock may hold it for a moment
+// only.
 func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		short := Terms{MaxHold: 400 * time.Millisecond}
@@ -94,8 +94,8 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	})
 }
 
-// A hold that is granted the session by a commit is renewed like any other, also if the time for a renewal came
-// while the session was nobody's.
+// A hold that begins after a commit is renewed like any other, even if the time for a renewal came
+// while the tenure was vacant.
 func TestAHoldThatWasGrantedIsRenewed(t *testing.T) {
 	o := patient
 	o.Lease = 600 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The rules that scripts keep where a record is read, a hold that joins keeps, too.
+// A hold that follows another keeps the rules that scripts keep when they read a record.
 func TestJoinedHoldKeepsItsTerms(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	t.Run("MaxBytes", atDesk(patient, func(t *testing.T, d *desk) {
@@ -52,8 +52,8 @@ func (c *countedContent) AppendTo(b []byte) []byte {
 	return append(b, c.text...)
 }
 
-// A Content is handed on as it is, and encoded when it is sent: never, if another version takes its
-// place before.
+// A Content is passed on as it is, and encoded when it is sent. If another version replaces it
+// before, it is never encoded.
 func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 	o := encrypted(newKey)
 	o.Encryption.AcceptPlain = true // such as a desk begins with
@@ -65,7 +65,8 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 		var endings []*ending
 		for i, version := range versions {
 			if i > 0 {
-				if h = waiting[i-1].holds(t, ""); h.Record.Content != versions[i-1] {
+				h = waiting[i-1].holds(t, "")
+				if h.Record.Content != versions[i-1] {
 					t.Errorf("with version %d comes %v", i, h.Record.Content)
 				}
 			}
@@ -91,8 +92,8 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 	})
 }
 
-// A record that cannot be used is not handed on: the next one reads it itself. Once
-// it is replaced, the next one builds on that.
+// A record that cannot be used is not passed on: the next hold reads it itself. Once it is
+// replaced, the next hold builds on the new one.
 func TestTenureOfAnUnusableRecord(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		d.Do(t, "SET", theRecord, "garbage")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// While the first commit is under way, all who wait have their turn, each on what
-// the one before has left. They read nothing, and share the second commit.
+// While the first commit is under way, all waiters have their turn, each on the version of the hold
+// before. They read nothing from Redis, and share the second commit.
 func TestGroupCommit(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 20
@@ -35,8 +35,8 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
-// The next request starts while the commit before it is under way. Neither of them
-// is answered until its own write is stored.
+// The next request starts while the commit before it is under way. Neither Save returns before its
+// own write is stored.
 func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 	for name, end := range ends {
 		if name == "Release" {
@@ -64,8 +64,8 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A handler that panics, and one whose session is too large, leave no trace in what
-// the next one gets, and do not harm those before them.
+// A hold that is released, or whose record is too large, leaves no trace in what the next hold
+// gets, and does not harm earlier holds.
 func TestReleaseLeavesNoTrace(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  func(ctx context.Context, h *Hold) error
@@ -91,7 +91,7 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// In Redis, the lock says who holds the session now, whoever made the commit.
+// In Redis, the lock names the present holder, whichever request made the commit.
 func TestLockNamesThePresentHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := takeBy(t, d.st, Terms{Label: "first"})
@@ -112,7 +112,7 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 	})
 }
 
-// Nor does it say that somebody holds it who has left while the commit gave it to them.
+// Nor does the lock name a request that has left while the commit gave the lock to it.
 func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		d.st.maxUnheard = 0 // so that the session goes on with the commit
@@ -140,7 +140,8 @@ func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 	})
 }
 
-// P6: two processes in which a crowd waits take turns. None has many in a row while the other waits.
+// P6: two processes in each of which many requests wait take turns. No process serves many in a row
+// while the other waits.
 func TestProcessesTakeTurns(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 250

@@ -59,7 +59,7 @@ func TestOptionsCheck(t *testing.T) {
 	}
 }
 
-// A store with wrong options does nothing, and says why, whatever it is asked for.
+// A store with wrong options does nothing: every call fails with the reason.
 func TestAStoreWithWrongOptionsIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
@@ -101,8 +101,7 @@ func TestAStoreWithWrongOptionsIsOfNoUse(t *testing.T) {
 	wantData(t, s, "0")
 }
 
-// wantMessage checks that err has all parts in its text, or is nil where there
-// are none.
+// wantMessage checks that err has all parts in its text, or is nil if there are no parts.
 func wantMessage(t *testing.T, err error, parts []string) {
 	t.Helper()
 	if err == nil || parts == nil {
@@ -118,8 +117,9 @@ func wantMessage(t *testing.T, err error, parts []string) {
 	}
 }
 
-// The idle time-out counts from now, the absolute one from the creation, and the earlier of the two
-// ends the session. Its own timeouts count before those of the terms, and a chosen end is the only one.
+// The idle timeout counts from now, the absolute timeout from the creation, and the earlier end
+// counts. A session's own timeouts replace those of the terms, and with Until no other timeout
+// counts.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	const never time.Duration = math.MaxInt64

@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// What the scripts make of a record is what Go makes of it.
+// The scripts and Go agree on the timeouts of a record.
 func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		runner := onPool(s.Pool(t, 1), patient).runner
@@ -50,8 +50,8 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	})
 }
 
-// ownTimes are sessions of all kinds, and what they have when they have been used, by terms of an
-// hour, and ten at most.
+// ownTimes are sessions of all kinds. want is their time to live after a use, by a TTL of an hour
+// and a Lifetime of ten.
 var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"by the terms":              {0, 0, 9 * time.Hour, time.Hour},
 	"near its lifetime":         {0, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
@@ -62,7 +62,8 @@ var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"a remembered guest":        {20 * time.Minute, 48 * time.Hour, 11 * time.Hour, 48 * time.Hour},
 }
 
-// recordOf returns a record of that age, with timeouts of its own, if any, that count from now.
+// recordOf returns a record of this age, with these timeouts of its own, if any, that count from
+// now.
 func recordOf(idle, until, age time.Duration) Record {
 	now := time.Now()
 	r := Record{Data: []byte("1"), Created: now.Add(-age), revision: theRevision}
@@ -75,9 +76,9 @@ func recordOf(idle, until, age time.Duration) Record {
 	return r
 }
 
-// P12: whatever uses a session puts off its idle timeout, to its absolute one at most; and does so
-// again at its end. Where it has timeouts of its own those count, whatever terms it is taken with. One
-// that is taken at its end, by a script, outlasts the lock.
+// P12: every use of a session extends its idle timeout, at its beginning and at its end, but not
+// beyond the absolute timeout. A session's own timeouts count, whatever the terms. A session that
+// is taken at its end, by a script, outlasts the lock.
 func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
@@ -112,7 +113,7 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	})
 }
 
-// An end of its own ends a session, whether Redis still has it or not, and the lifetime does not.
+// Until ends a session, whether Redis still has it or not, and Lifetime does not.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
@@ -137,7 +138,8 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	})
 }
 
-// Create and a hold store what they are given. A new id keeps the end, and no longer is a guest's.
+// Create and a hold store the timeouts that they are given. A new id keeps Until, and is no longer
+// a guest's.
 func TestOwnTimesAreStored(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)

@@ -10,10 +10,9 @@ import (
 // P12: a session runs out when no request has come for its TTL. It does not while one holds it or
 // waits for it, however long that takes.
 
-// Somebody holds the session for longer than the TTL, be that longer than the lease or shorter, or
-// for longer than its own timeouts. It is there all the time: for who reads it, which nobody did
-// meanwhile, for who came in time and waits, and for who comes later. When it is given back it does
-// run out, and leaves nothing.
+// A session is held for longer than its TTL, which may be longer or shorter than the lease, or for
+// longer than its own timeouts. It exists all the time: for a reader, for a waiter that came in
+// time, and for a later request. After its release it expires, and leaves nothing.
 func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 	t.Parallel()
 	const ttl, hold = 5 * time.Second, 50 * time.Second
@@ -67,9 +66,8 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 	}
 }
 
-// A whole line of requests came in time, in one process. Each changes nothing and
-// fails, so only that they came keeps the session. It is there for the last of them
-// and for those after it.
+// A line of requests came in time, in one process. Each changes nothing and fails, so only their
+// waiting keeps the session. It exists for the last of them, and for later requests.
 func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: 5 * time.Second}
@@ -91,8 +89,8 @@ func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	})
 }
 
-// The holder was killed, so nobody puts anything off for it. Who waits for the end of
-// its lease came in time all the same, and waits no longer than for that.
+// The holder was killed, so no renewal extends the session. A request that waits for the end of the
+// lease came in time and gets the session, and waits no longer than that.
 func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const ttl = time.Second
@@ -109,8 +107,8 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	})
 }
 
-// Who waits in another process may miss that its turn has come, and asks again a little later. A
-// session with a short TTL is still there then.
+// A waiter in another process may miss its turn, and asks again a little later. A session with a
+// short TTL still exists then.
 func TestASessionOutlastsTheNextTurn(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		here, terms := process(t, s), Terms{TTL: 50 * time.Millisecond, LockWait: time.Hour}

@@ -18,27 +18,28 @@ import (
 //
 //	<prefix>{TAG}:ID     the record; the lock and the queue with .lock and .lock.queue
 //	<prefix>{TAG}.list   the list: a sorted set of IDs, each with the Unix ms at which it ends at the latest
-//	<prefix>{TAG}.user   the mark: an epoch of 15 digits, and the IDs of sessions from earlier epochs that
-//	                     are alive all the same. For an hour after they were all ended, when that was; see clock.go
+//	<prefix>{TAG}.user   the mark: an epoch of 15 digits, and the IDs of sessions from earlier epochs that are
+//	                     still alive. For an hour after EndUser also the time of that: see clock.go
 //
-// Each record has the epoch of its login. The session is alive if its record exists, and the mark has the same
-// epoch or names the session. Every take, read and commit asks for the mark in the same round trip. Nearly
-// always that is one more key for an MGET, and a comparison. If a session is not alive, the script buries it
-// (user.lua). So
+// Each record has the epoch of its login. The session is alive if its record exists, and the mark has the
+// same epoch or names the session. Every take, read and commit asks for the mark in the same round trip.
+// Nearly always that costs one more key in an MGET, and a comparison. If a session is not alive, the script
+// buries it (user.lua). So
 //
-//   - to end all sessions of a user, or all others, is to write another mark: one step, whatever their
-//     number. From that moment on no request reads them, no holder's commit is done, and a Renew that is
-//     under way finds that the session it replaces is not on the list any more (login.lua).
-//   - nothing needs repair after a crash: one script writes a record, its place on the list, and the mark.
-//     A failover loses them together.
+//   - a script ends all sessions of a user, or all others, by writing another mark: one step, whatever their
+//     number. From then on no request reads these sessions, and no holder's commit is done. A Renew that is
+//     under way finds that the session it replaces is no longer on the list (login.lua).
+//   - nothing needs repair after a crash: one script writes a record, its place on the list, and the mark. A
+//     failover loses all of them together.
 //   - a lost mark, evicted for example, ends the sessions of that user. The next mark has another epoch, so
-//     none comes alive again. A lost list ends them as soon as a login, a list or an end asks for it.
+//     none of them comes alive again. A lost list ends the sessions as soon as a login, ListUser or an end
+//     asks for the list.
 //   - nothing needs to be cleaned up. A login removes expired sessions from the list, and list and mark live
-//     ten minutes longer than the last session can. A session that expires before that stays on the list
-//     until then, with 80 bytes, and is not listed.
+//     ten minutes longer than the last session can. An expired session stays on the list until then, with 80
+//     bytes, and ListUser leaves it out.
 //
-// A tag is 96 bits of the SHA-256 of prefix and user, 16 characters. So a guess at a user's name can be checked.
-// If records are encrypted, the tag is an HMAC under a key of its own, derived from the newest of
+// A tag is 96 bits, 16 characters, of the SHA-256 of prefix and user. So a guess at a user's name can be
+// checked. If records are encrypted, the tag is an HMAC under a separate key, derived from the newest of
 // Encryption.Keys, and no guess can be checked. While keys are changed, a user may have several tags.
 const tagBytes = 12
 
@@ -50,12 +51,12 @@ var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", Ma
 // ErrTooManySessions: the user has as many sessions as [Terms].MaxSessions allows.
 var ErrTooManySessions = errors.New("the user is logged in too often")
 
-// Tag returns the prefix of the ids of the user's new sessions. An id is the tag in base64url, 16 characters, a
-// dot, and 11 more characters, 66 bits. The keys are that short since Redis hashes and compares them a dozen
+// Tag returns the prefix of the ids of the user's new sessions. An id is the tag in base64url, 16 characters,
+// a dot, and 11 more characters, 66 bits. Ids are short because Redis hashes and compares the keys a dozen
 // times for a request: with twice the length a request costs Redis 4 % more.
 func (s *Engine) Tag(user string) [tagBytes]byte { return s.tags(user)[0] }
 
-// tags returns all tags that a session of the user may have, the one of today first.
+// tags returns all tags that a session of the user may have, that of new sessions first.
 func (s *Engine) tags(user string) (tags [][tagBytes]byte) {
 	name := s.options.Prefix + "\x00" + user
 	if s.ring != nil {
@@ -73,7 +74,7 @@ func (s *Engine) tags(user string) (tags [][tagBytes]byte) {
 	return tags
 }
 
-// newTagger returns a function that makes tags with a master key.
+// newTagger returns a function that makes tags with a key.
 func newTagger(key []byte) func(name string) [tagBytes]byte {
 	return func(name string) [tagBytes]byte {
 		mac := hmac.New(sha256.New, key)
@@ -82,22 +83,13 @@ func newTagger(key []byte) func(name string) [tagBytes]byte {
 	}
 }
 
-// cutTag splits the id of a user's session. Any other id is returned as the tag.
-func cutTag(id string) (tag, rest string, ofUser bool) {
-	const tagSize, ownSize = 16, 11 // characters of base64url
-	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
-		return id, "", false
-	}
-	return id[:tagSize], id[tagSize+1:], true
-}
-
 func (s *Engine) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
 func (s *Engine) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
 
-// nobody is the epoch of no session: the mark of a user without sessions has it.
+// nobody is the epoch in the mark of a user without sessions. No session has it.
 const nobody = "000000000000000"
 
-// alive reports whether the mark says so of the user's session with these keys.
+// alive reports whether the session with these keys and this epoch is alive according to its user's mark.
 func alive(mark string, keys sessionKeys, epoch string) bool {
 	if epoch != "" && strings.HasPrefix(mark, epoch) {
 		return true

@@ -13,10 +13,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// End ends a session, whatever holds it, at once: a holder's commit is refused from now on, and its
-// context ends when its lease is renewed next, within a third of Options.Lease. The error wraps
-// [ErrNotFound] if there is no such session, [ErrGone] if it was ended less than a minute ago,
-// [ErrCorrupt] if what is stored is no session, which is left as it is, or [ErrUnavailable].
+// End ends a session at once, even if a request holds it. The holder's commit is refused from now on, and its
+// context ends at the next renewal of its lease, within a third of Options.Lease. The error wraps
+// [ErrNotFound] if there is no such session, [ErrGone] if it was ended less than a minute ago, [ErrCorrupt]
+// if the stored value is not a session, which is left as it is, or [ErrUnavailable].
 func (s *Engine) End(ctx context.Context, id string) error {
 	return failed("ending", id, s.endSession(ctx, id))
 }
@@ -43,29 +43,32 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// EndUser ends all sessions of a user but those with the ids except, at once and in one round trip,
-// whatever holds them; see [Engine.End]. It returns the ids of those that were on the list, of which
-// some may have timed out before; after a broken connection they may be fewer than were ended. A user
-// who has none is no error. The error wraps [ErrUnavailable]: they may have been ended all the same,
-// and to call it again does no harm. Sessions that begin afterwards are not ended, also if the
-// command is done late or twice; but after an error it may still be done within Options.Timeout.
+// EndUser ends all sessions of a user except those with the ids in except, at once and in one round trip,
+// even if requests hold them; see [Engine.End]. It returns the ids that were on the list. Some of these
+// sessions may have expired before. After a broken connection, the ids may be fewer than were ended. It is no
+// error if the user has no sessions. If the error wraps [ErrUnavailable], the sessions may have been ended
+// nevertheless, and EndUser can be called again. Sessions that begin after EndUser has returned are not
+// ended, even if the command is done late or twice. But after an error it may still be done within
+// Options.Timeout.
 //
-// While keys of Encryption are changed, a user has several lists, and it takes several round trips.
-// Until it returns, some sessions are over and others are not. If two processes with different keys renew
+// While keys of Encryption are changed, a user has several lists, and EndUser makes several round trips.
+// Until it returns, some sessions have ended and others have not. If two processes with different keys renew
 // sessions in opposite directions during the call, one of these may survive.
 func (s *Engine) EndUser(ctx context.Context, user string, except ...string) (ended []string, err error) {
 	if err := cmp.Or(s.usable(), checkUser(user)); err != nil {
 		return nil, err
 	}
-	// A Renew moves a session to the list of the newest key, which is not the same in all processes. So
-	// the lists are ended there and back: one Renew that is under way escapes in neither direction.
+	// A Renew moves a session to the list of the newest key. Processes may differ in which key is the newest.
+	// So the lists are ended in order and then in reverse: a Renew that is under way escapes in neither
+	// direction.
 	tags := s.tags(user)
 	back := slices.Clone(tags[:len(tags)-1])
 	slices.Reverse(back)
 	for _, tag := range append(tags, back...) {
 		var some []string
 		some, err = s.endTag(ctx, base64.RawURLEncoding.EncodeToString(tag[:]), except)
-		if ended = append(ended, some...); err != nil {
+		ended = append(ended, some...)
+		if err != nil {
 			break
 		}
 	}
@@ -84,7 +87,7 @@ func (s *Engine) endTag(ctx context.Context, tag string, except []string) (ended
 	if err != nil {
 		return nil, err
 	}
-	// A request that arrives from now on in this process did so after Redis had done this.
+	// A request that arrives in this process from now on has arrived after the script was done.
 	now, _ := reply.IntAt(0)
 	s.clock.learn(now, time.Now())
 	for i := 1; i < reply.Len(); i++ {
@@ -98,12 +101,11 @@ func (s *Engine) endTag(ctx context.Context, tag string, except []string) (ended
 	return ended, nil
 }
 
-// tidiedAtOnce is how many sessions of a user one round trip tidies, or asks for their time to live.
+// tidiedAtOnce is how many sessions of a user one round trip tidies, or asks for the time to live of.
 const tidiedAtOnce = 200
 
-// tidy lets the records of sessions that are over end in a minute, in the background. Until
-// then they say that the session was ended, like a tombstone; without it they would do so until
-// they time out.
+// tidy makes the records of ended sessions expire in a minute, in the background. Until then such a record
+// serves as a tombstone. Without tidy it would do so until it expires by its own timeout.
 func (s *Engine) tidy(ids []string) {
 	if len(ids) == 0 {
 		return
@@ -122,7 +124,7 @@ func (s *Engine) tidy(ids []string) {
 	})
 }
 
-// checkUser returns an error for what is no name of a user.
+// checkUser returns an error if user cannot be the name of a user.
 func checkUser(user string) error {
 	if user == "" || len(user) > MaxUser {
 		return errUser

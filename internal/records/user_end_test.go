@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// The holder of a session that was ended is told so within a third of a lease, also where MaxHold leaves
-// it no other lease after this one.
+// The holder of a session that was ended is told within a third of a lease, even if MaxHold allows
+// no further renewal.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	for name, tt := range map[string]struct{ lease, maxHold, held time.Duration }{
 		"of many leases":     {10 * time.Second, time.Minute, 0},
@@ -48,7 +48,7 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 	}
 }
 
-// What was read before the end is not saved after it without a lock either.
+// A session that was loaded before its end cannot be saved after its end by SaveLoaded either.
 func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -65,7 +65,7 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	})
 }
 
-// An EndUser that Redis does not permit to write ends all that it is to end, or none.
+// If Redis does not permit EndUser to write, it ends all of the sessions or none.
 func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
 	t.Parallel()
 	for name, spares := range map[string]bool{"all": false, "all but one": true} {

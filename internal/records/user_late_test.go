@@ -8,9 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A login that fails since nobody knows whether it was done leaves no session behind that its user
-// would see, and that would count. If it comes late, or again, it brings back neither that nor one
-// that was ended meanwhile.
+// A login that fails with an unknown outcome leaves no session behind that would be listed or
+// counted. If it comes late, or again, it brings back neither that session nor one that was ended
+// meanwhile.
 func TestALateLoginBringsNothingBack(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, proxy := tapped(t, s, patient)
@@ -42,7 +42,7 @@ func TestALateLoginBringsNothingBack(t *testing.T) {
 	})
 }
 
-// A login whose reply was lost is done once, also if it ends what is too many.
+// A login whose reply was lost is done once, even if it ends surplus sessions.
 func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		first := login(t, process(t, s), "ann", 1)
@@ -54,9 +54,9 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	})
 }
 
-// A Renew is no login: it is not refused where the user has too many sessions already, since there may
-// be fewer now than there might be when they began. Nor while keys change, by which the session moves
-// to another list.
+// A Renew is not a login: it is not refused if the user has too many sessions already, since
+// MaxSessions may have been lowered. Nor is it refused while keys change and the session moves to
+// another list.
 func TestARenewIsNotRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
@@ -77,8 +77,8 @@ func TestARenewIsNotRefused(t *testing.T) {
 	})
 }
 
-// What happens while a list is made: a session that gets new ids is shown by the last one, and not left
-// out, and what is ended is not shown.
+// Changes during ListUser: a session that gets new ids is listed once, by the last id, and a
+// session that is ended is not listed.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
@@ -122,7 +122,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 	})
 }
 
-// Where it looks as if a user's list were lost, a login that comes in between is not ended with it.
+// If a user's list seems to be lost, a login that comes in between is not ended.
 func TestListUserEndsNoLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
@@ -143,8 +143,8 @@ func TestListUserEndsNoLogin(t *testing.T) {
 	})
 }
 
-// An EndUser that is repeated, since its reply was lost, is done once: who has logged in meanwhile stays
-// logged in. A copy that comes late, after another one, neither ends nor brings back anything.
+// An EndUser that is repeated, since its reply was lost, is done once: a login that came meanwhile
+// stays. A copy that comes late, after another EndUser, neither ends nor brings back a session.
 func TestALateEndUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
@@ -158,7 +158,8 @@ func TestALateEndUser(t *testing.T) {
 			if !runs(cmd, endAllScript) {
 				return redistest.Pass
 			}
-			if sent = append(sent, cmd); len(sent) == 1 {
+			sent = append(sent, cmd)
+			if len(sent) == 1 {
 				return redistest.DropReply
 			}
 			if meanwhile == "" {

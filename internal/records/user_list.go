@@ -20,21 +20,21 @@ type Listed struct {
 	Seen             time.Time // see Terms.Seen
 }
 
-// A list shows what stands at the beginning of a record, so it asks for that many bytes, however much a
-// session holds. It asks for so few sessions in one round trip, some 10 KB, since others' round trips wait
-// behind it, on its connection and in Redis. listRounds is how often it asks for those that have begun, or
-// got a new id, meanwhile. A session can be left out only if that happens during each of so many round
-// trips in a row.
+// ListUser shows only what stands at the beginning of a record, so it reads listedBytes of each record,
+// whatever its size. One round trip reads only shownAtOnce sessions, some 10 KB, since the round trips of
+// other requests wait behind it, on its connection and in Redis. Sessions that have begun or got a new id
+// meanwhile are looked up in up to listRounds more rounds. A session can be left out only if it gets a new id
+// during each of these.
 const (
 	listedBytes = 410
 	shownAtOnce = 25
 	listRounds  = 100
 )
 
-// ListUser returns the sessions of a user, newest first. It looks at them without using them: one
-// round trip for the list, and then one for each 25 sessions, of less than a kilobyte a session, whatever
-// they hold. The error wraps [ErrUnavailable]. A record that cannot be read is listed without what it does
-// not say.
+// ListUser returns the sessions of a user, newest first, and does not extend them. It makes one round trip
+// for the list and one for each 25 sessions, with less than a kilobyte for a session, whatever the size of
+// its record. A session whose record cannot be read is listed with the fields that are still known. The error
+// wraps [ErrUnavailable].
 func (s *Engine) ListUser(ctx context.Context, user string, t Terms) ([]Listed, error) {
 	if err := cmp.Or(s.usable(), checkUser(user)); err != nil {
 		return nil, err
@@ -52,13 +52,13 @@ func (s *Engine) ListUser(ctx context.Context, user string, t Terms) ([]Listed, 
 	return all, nil
 }
 
-// listTag asks for the list once more behind the last records. By then a Renew may have given a session
-// another id, which is looked up, too, so that no session that is alive all the time is left out; and
-// what is not on the list any more was ended.
+// listTag reads the list once more behind the last records. By then a Renew may have given a session another
+// id. That id is looked up, too, so that no session is left out that is alive all the time. A session that is
+// no longer on the list was ended.
 //
-// All commands are plain, so that who may only look at Redis can list. Where replies change places a list may
-// lack sessions, or say when others end, but shows nobody else's: a record is bound to its key, and what is
-// on another user's list is at no key of this one's.
+// All commands are plain, so that a program with only the right to read can list. If replies change places,
+// the result may lack sessions, or show the expiry of others. It never shows the session of another user: a
+// record is bound to its key, and the ids on another user's list lead to no key of this user.
 func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []Listed, _ error) {
 	list, mark := s.listKey(tag), s.markKey(tag)
 	again := []transport.Command{{"GETRANGE", mark, 0, len(nobody) - 1}, {"ZRANGE", list, 0, -1}}
@@ -66,7 +66,8 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 	seen, current := make(map[string]bool), make(map[string]bool)
 	for round := 0; err == nil; round++ {
 		var ids []string
-		if ids, err = s.members(ctx, tag, replies[len(replies)-2:]); err != nil {
+		ids, err = s.members(ctx, tag, replies[len(replies)-2:])
+		if err != nil {
 			break
 		}
 		clear(current)
@@ -83,7 +84,8 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 				seen[id] = true
 			}
 			var last []transport.Command
-			if ids = ids[len(some):]; len(ids) == 0 {
+			ids = ids[len(some):]
+			if len(ids) == 0 {
 				last = again
 			}
 			all, replies, err = s.appendListed(ctx, all, some, user, t, last...)
@@ -95,16 +97,16 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 	return slices.DeleteFunc(all, func(l Listed) bool { return !current[l.ID] }), nil
 }
 
-// members returns the ids that are on the list, from the replies to GETRANGE of the mark and ZRANGE.
+// members returns the ids on the list, from the replies to GETRANGE of the mark and ZRANGE of the list.
 func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []string, _ error) {
 	epoch, _ := scripting.Text(replies[0])
 	members, ok := replies[1].([]any)
 	if !ok {
-		return nil, fmt.Errorf("%w: the list of a user's sessions is something else", ErrCorrupt)
+		return nil, fmt.Errorf("%w: the key of a user's list holds another Redis type", ErrCorrupt)
 	}
 	if (len(epoch) > 0 && string(epoch) != nobody) != (len(members) > 0) {
-		// One of them is lost, so that all are over. Or a login came in between, or the last session
-		// was ended: only a script can say.
+		// Either the mark or the list is lost, so that all sessions have ended. Or a login came in between,
+		// or the last session was ended. Only a script can tell.
 		reply, err := s.runner.Run(ctx, lostScript, scripting.Keys{s.markKey(tag), s.listKey(tag)})
 		if n, _ := reply.Int(); err != nil || n != 0 {
 			return nil, err
@@ -118,8 +120,8 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 	return ids, nil
 }
 
-// appendListed appends those of the sessions whose records are there. It returns the replies, of which
-// the last are those to more commands.
+// appendListed appends the sessions that still have records. It returns all replies; the last ones are those
+// to more.
 func (s *Engine) appendListed(
 	ctx context.Context, all []Listed, ids []string, user string, t Terms, more ...transport.Command,
 ) ([]Listed, []any, error) {
@@ -143,10 +145,10 @@ func (s *Engine) appendListed(
 	return all, replies, nil
 }
 
-// listed returns what the list shows of a session whose record begins with text, and lives for left.
+// listed returns what ListUser shows of a session. Its record begins with text, and expires after left.
 func (s *Engine) listed(id, user string, text []byte, left time.Duration, now time.Time, t Terms) (l Listed, shown bool) {
 	if left <= 0 || strings.HasPrefix(string(text[min(len(text), 28):]), `","gone"`) {
-		return l, false // it has timed out, or was ended just now
+		return l, false // the session has expired, or was ended just now
 	}
 	l = Listed{ID: id, User: user, Expires: now.Add(left)}
 	r, _, _, err := parseBeginning(text, s.form(id))
@@ -158,8 +160,8 @@ func (s *Engine) listed(id, user string, text []byte, left time.Duration, now ti
 	return l, !t.expired(&r, now)
 }
 
-// look sends commands that only read, up to three times if the connection breaks: the second one may
-// have been about to.
+// look sends commands that only read. If the connection breaks, it sends them up to three times, since the
+// second connection may be about to break as well.
 func (s *Engine) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	replies, err := s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
 	for range 2 {

@@ -16,9 +16,9 @@ func loginOf(t *testing.T, st *Engine, n, most int) (id string) {
 	return idOf(st, "ann", n)
 }
 
-// With MaxSessions the session that would end first makes room for a login, or the login is refused.
-// A Renew is no login. What has timed out does not count: neither is a login refused because of it,
-// since nobody could log out there, nor does one end another that is in use.
+// With MaxSessions, the session that would expire first makes room for a login, or the login is
+// refused. A Renew is not a login. Expired sessions do not count: they neither make a login fail,
+// since the user could not log out of them, nor make it end a session in use.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -82,8 +82,8 @@ func TestMaxSessionsByDefault(t *testing.T) {
 	})
 }
 
-// Two logins at once end together as many sessions as are too many, and neither ends the other in vain:
-// the second one counts before the first one has taken off the list what has timed out.
+// Two logins at once end no more sessions than necessary, and neither ends the other in vain. The
+// second login counts before the first has taken expired sessions off the list.
 func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ most, idle, left int }{
@@ -114,7 +114,7 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	}
 }
 
-// A login that is ended before it has ended what is too many is no error: it was done.
+// A login succeeds even if its session is ended before it has ended the surplus.
 func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

@@ -2,7 +2,6 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/cipher"
 	"encoding/json"
 	"fmt"
@@ -15,30 +14,19 @@ import (
 
 // # The user in the record
 //
-// What belongs to the user stands with the data, so that it is encrypted where these are: the
-// record of a user's session has, in place of its data,
+// The user and the device are part of the data, so that they are encrypted with it. In the record of a user's
+// session, the data is
 //
 //	["<device>","<user>",<data>]
 //
-// The device is the first, so that the beginning of the record has all that a list shows.
+// The device comes first, so that the beginning of the record has all that ListUser shows.
 
-// appendDevice appends the beginning of that.
+// appendDevice appends the beginning of this array.
 func (r Record) appendDevice(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
 	return append(appendQuoted(append(b, '['), r.Device), ',')
 }
 
-// appendUser appends what is between that and the data.
-func (r Record) appendUser(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
-	return append(appendQuoted(b, r.User), ',')
-}
-
-// appendQuoted appends s as JSON, as [encoding/json] does it.
+// appendQuoted appends s as JSON, exactly as [encoding/json] does.
 func appendQuoted(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || strings.IndexByte(`"\<>&`, c) >= 0 {
@@ -51,14 +39,15 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-var errNoUser = fmt.Errorf("%w: it does not say whose it is", ErrCorrupt)
+var errNoUser = fmt.Errorf("%w: it does not name its user", ErrCorrupt)
 
-// cutDevice is the inverse of appendDevice for a record in which that is at a byte, and sealed with seal
-// if that is not nil. It returns where the next part begins.
+// cutDevice is the inverse of appendDevice. The part begins at byte at of a record, and is sealed with seal,
+// unless seal is nil. The next part begins at byte next.
 func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, err error) {
 	begins, next := text[at:], len(text)
 	if seal != nil {
-		if begins, next, err = openDevice(seal, text, at); err != nil {
+		begins, next, err = openDevice(seal, text, at)
+		if err != nil {
 			return "", at, err
 		}
 	}
@@ -70,7 +59,7 @@ func cutDevice(text []byte, at int, seal cipher.AEAD) (device string, next int, 
 	return device, next - len(rest), nil
 }
 
-// cutUser is the inverse of appendUser, and cuts off what is behind the data.
+// cutUser cuts off the user in front of the data, and the bracket behind it.
 func cutUser(b []byte) (user string, data []byte, err error) {
 	user, rest, ok := cutQuoted(b)
 	data, closed := bytes.CutSuffix(rest, []byte("]"))
@@ -80,16 +69,17 @@ func cutUser(b []byte) (user string, data []byte, err error) {
 	return user, data, nil
 }
 
-// MaxDevice is the size in bytes of the longest Record.Device that is stored, as JSON has it. The rest of a
-// longer one is cut off.
+// MaxDevice is the size in bytes of the longest Record.Device, as a JSON string, that is stored. A longer one
+// is cut.
 const MaxDevice = 256
 
-// shortened returns the longest beginning of a device that is not too long.
+// shortened returns the longest beginning of device that fits MaxDevice.
 func shortened(device string) string {
 	var room [16]byte
 	for at, size := 0, 0; at < len(device); {
 		_, n := utf8.DecodeRuneInString(device[at:])
-		if size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`); size > MaxDevice {
+		size += len(appendQuoted(room[:0], device[at:at+n])) - len(`""`)
+		if size > MaxDevice {
 			return device[:at]
 		}
 		at += n
@@ -119,11 +109,10 @@ func cutQuoted(b []byte) (s string, rest []byte, ok bool) {
 
 // # The epoch
 
-// An epoch is 15 digits. None is used twice, or so unlikely that it does not matter: 50 bits are
-// random, and a user has few.
+// An epoch is 15 digits. It is practically never used twice: 50 bits are random, and a user has few epochs.
 const (
 	epochDigits = 15
-	noEpoch     = "000000000000000" // login.lua puts the right one in its place
+	noEpoch     = "000000000000000" // login.lua replaces it by the right epoch
 )
 
 func newEpoch() string {
@@ -131,24 +120,13 @@ func newEpoch() string {
 	return strconv.FormatInt(least+int64(scripting.Chance()*(8*least)), 10)
 }
 
-// In the head of a record it stands behind the creation, before timeouts of its own. Since only
-// Redis knows it when the record is written first, sealing leaves it out: see withoutEpoch.
+// In the head of a record the epoch stands behind the creation time, before the session's own timeouts. When
+// the record is first written, only Redis knows the epoch. So sealing leaves the epoch out: see withoutEpoch.
 const epochMark = `,"g":`
 
-func (r *Record) appendEpoch(b []byte) []byte {
-	if r.User == "" {
-		return b
-	}
-	b = append(b, epochMark...)
-	return append(b, cmp.Or(r.epoch, noEpoch)...)
-}
-
-// cutEpoch cuts off what appendEpoch has appended.
+// cutEpoch cuts off an epoch with its mark.
 func cutEpoch(b []byte) (epoch string, rest []byte, ok bool) {
-	digits, found := bytes.CutPrefix(b, []byte(epochMark))
-	if !found {
-		return "", b, true
-	}
+	digits := b[len(epochMark):]
 	if len(digits) < epochDigits {
 		return "", b, false
 	}
@@ -160,7 +138,7 @@ func cutEpoch(b []byte) (epoch string, rest []byte, ok bool) {
 	return string(digits[:epochDigits]), digits[epochDigits:], true
 }
 
-// withoutEpoch returns a head in which the epoch is not there yet. It may share head's memory.
+// withoutEpoch returns head with noEpoch in place of its epoch. The result may share head's memory.
 func withoutEpoch(head []byte) []byte {
 	at := bytes.Index(head, []byte(epochMark))
 	if at < 0 || len(head) < at+len(epochMark)+epochDigits {

@@ -43,7 +43,7 @@ func endAll(t *testing.T, st *Engine, but ...string) {
 	wantError(t, "EndUser", err, nil)
 }
 
-// wantOver checks that a session is dead for all who come.
+// wantOver checks that a session is dead for every request.
 func wantOver(t *testing.T, st *Engine, id string) {
 	t.Helper()
 	h, err := st.Take(t.Context(), id, Terms{})
@@ -66,7 +66,7 @@ func wantAlive(t *testing.T, st *Engine, id, data string) {
 	}
 }
 
-// A session that somebody has logged in to says whose it is, through all that is done to it.
+// A user's session keeps its user, whatever is done to it.
 func TestAUsersSessionKnowsItsUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -83,7 +83,8 @@ func TestAUsersSessionKnowsItsUser(t *testing.T) {
 	})
 }
 
-// P14: to end one, all others, or all takes effect at once, for all who come and all who are there.
+// P14: ending one session, all others, or all takes effect at once, for new requests and for
+// holders.
 func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -119,7 +120,7 @@ func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	})
 }
 
-// A Renew, or a login, that is under way when the session is ended writes no record, and saves nobody.
+// A Renew or a login that is under way when the session is ended writes no record.
 func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
@@ -142,7 +143,7 @@ func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	})
 }
 
-// A Renew and a logout leave no more than there is.
+// A Renew and a logout take the old id off the list.
 func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -162,8 +163,8 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	})
 }
 
-// A mark that was lost, evicted say, ends its user's sessions at once, a list as soon as anybody asks
-// for it. Neither brings one back, not even one that was ended before.
+// A lost mark, evicted for example, ends its user's sessions at once. A lost list ends them as soon
+// as it is asked for. Neither brings back a session, not even one that was ended before.
 func TestALostKeyEndsTheSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -246,8 +247,8 @@ func TestBadUsers(t *testing.T) {
 	wantError(t, "End", st.End(t.Context(), newID), ErrNotFound)
 }
 
-// P14: who comes after the end never sees the session, although it is held in the same process, which
-// hands it on from request to request without asking Redis.
+// P14: a request that comes after the end never sees the session, although it is held in the same
+// process, which passes it on from request to request without asking Redis.
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)

@@ -8,8 +8,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Whatever becomes of a user's sessions, no key outlives the last of them by more than an hour, where
-// the user never returns. Where the user does, no session stays on the list that is over.
+// Whatever becomes of a user's sessions, no key outlives the last of them by more than an hour if
+// the user never returns. If the user returns, no expired session stays on the list.
 func TestNothingOfUsersIsLeft(t *testing.T) {
 	t.Parallel()
 	const days = 5 * 24 * time.Hour

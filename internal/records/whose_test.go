@@ -59,8 +59,8 @@ func twoVisitors(t *testing.T, st *Engine, ofUsers bool) map[string]string {
 	return visitors
 }
 
-// P11: whatever reply to a visitor's call changes places with that to another visitor's, nobody sees
-// another's session, and nobody has to come again.
+// P11: whatever replies to two visitors' calls change places, no visitor sees another's session,
+// and no request fails.
 func TestRepliesThatChangePlaces(t *testing.T) {
 	t.Parallel()
 	reads := map[string]func(ctx context.Context, st *Engine, id string) (Record, error){
@@ -104,8 +104,8 @@ func TestRepliesThatChangePlaces(t *testing.T) {
 	})
 }
 
-// A record that a person has copied to another key is nobody's session there, whoever reads it. It can be
-// replaced, like any that cannot be read.
+// A record that a person has copied to another key cannot be read there. It can be replaced, like
+// any record that cannot be read.
 func TestAKeyThatWasCopied(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -186,7 +186,7 @@ func TestAKeyThatWasCopied(t *testing.T) {
 	})
 }
 
-// newOr returns the id under which the session goes on that was replaced.
+// newOr returns the id under which a replaced session goes on.
 func newOr(same bool, id string) string {
 	if same {
 		return id
@@ -194,7 +194,7 @@ func newOr(same bool, id string) string {
 	return newID
 }
 
-// A record that stands at another user's or another store's key is found out as well.
+// A record at the key of another user or another store is detected as well.
 func TestARecordIsBoundToItsKey(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), onPool(s.Pool(t, 8), Options{Prefix: "other:", Timeout: patient.Timeout})

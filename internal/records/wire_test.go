@@ -9,9 +9,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P10, P14: what each operation costs: take and save are one round trip each, and so is everything
-// else but Renew, which has two ids, the list of a user, and the take of an id that has no session. A
-// user's session costs as many as any.
+// P10, P14: the round trips of each operation. Each operation costs one, except Renew, which has
+// two ids, the list of a user, and the take of an id without a session. A user's session costs as
+// many as a guest's.
 func TestRequests(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -61,8 +61,8 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// P10, P14: the end of a user's sessions costs one round trip, whatever their number, and so does that
-// of one. The list costs two.
+// P10, P14: ending all sessions of a user costs one round trip, whatever their number, and so does
+// ending one. The list costs two.
 func TestRequestsOfUsers(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Await waits for something without which the test cannot continue, on a busy machine too. missing
-// says what is not so yet.
+// Await waits for a condition without which the test cannot continue. It waits long enough for a busy
+// machine. missing returns why the condition does not hold yet, or nil.
 func Await(tb testing.TB, what string, missing func() error) {
 	tb.Helper()
 	const patience = 40 * time.Second

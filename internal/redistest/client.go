@@ -11,8 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// timeout bounds every step of a client, so that a test meets a silent server
-// soon.
+// timeout bounds every step of a client, so that a silent server fails a test soon.
 const timeout = 2 * time.Second
 
 func dial(network, addr string) (redis.Conn, error) {
@@ -35,9 +34,8 @@ func newPool(tb testing.TB, addr string, size int) *redis.Pool {
 	return pool
 }
 
-// newAdminPool makes the pool behind Do. It probes idle connections, because those
-// from before a Restart are broken, which must not fail a test that only looks at
-// the data.
+// newAdminPool makes the pool behind Do. It probes idle connections: those opened before a Restart are
+// broken, and must not fail a test that only looks at the data.
 func newAdminPool(tb testing.TB, addr string) *redis.Pool {
 	pool := &redis.Pool{
 		Dial:    func() (redis.Conn, error) { return dial("tcp", addr) },
@@ -58,8 +56,8 @@ func (s *Server) Pool(tb testing.TB, size int) *redis.Pool {
 	return newPool(tb, s.Addr, size)
 }
 
-// Do runs one command, past any proxy or pool under test, and returns its reply.
-// It may be used from several goroutines at once.
+// Do runs one command, bypassing any proxy or pool under test, and returns its reply. Several goroutines
+// may call it at once.
 func (s *Server) Do(tb testing.TB, cmd string, args ...any) any {
 	tb.Helper()
 	c := s.admin.Get()
@@ -81,14 +79,14 @@ func (s *Server) Get(tb testing.TB, key string) (string, bool) {
 	return value, err == nil
 }
 
-// Exists reports whether there is anything at key.
+// Exists reports whether a key exists.
 func (s *Server) Exists(tb testing.TB, key string) bool {
 	tb.Helper()
 	return s.Do(tb, "EXISTS", key) == int64(1)
 }
 
-// Keys returns all keys, sorted. KEYS blocks a server for as long as it has keys
-// to list, so this is for tests only.
+// Keys returns all keys, sorted. KEYS blocks the server while it lists the keys, so this is for tests
+// only.
 func (s *Server) Keys(tb testing.TB) []string {
 	tb.Helper()
 	if _, ok := s.backend.(*memory); ok {

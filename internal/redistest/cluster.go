@@ -13,20 +13,20 @@ import (
 // Slots is how many slots a Redis Cluster has.
 const Slots = 16384
 
-// A Cluster is a Redis Cluster of real servers. Its methods fail the test if a node does not do
-// as asked. They are for one goroutine at a time.
+// A Cluster is a Redis Cluster of real servers. Its methods fail the test if a node does not do what it
+// was asked to. They must be called from one goroutine at a time.
 type Cluster struct {
-	Nodes []*Server // the masters, then as many replicas of each in the same order, then what was added
+	Nodes []*Server // the masters, then their replicas in the same order, then the added nodes
 
 	bus  *bus
 	args []string
 	size int // how many nodes should know of each other
 }
 
-// NewCluster starts masters with an equal share of the slots, and so many replicas of each. It
-// returns when all nodes know of all others, and the replicas have all data. args are added to
-// the flags of every node. By default a node is silent for a minute before it counts as dead, and
-// no replica changes its master, so that nothing happens that no test has asked for.
+// NewCluster starts masters with equal shares of the slots, and the given number of replicas of each. It
+// returns when all nodes know each other and the replicas have all data. args are added to the flags of
+// every node. By default a node may be silent for a minute before it counts as dead, and no replica
+// changes its master, so that nothing happens unless the test causes it.
 func NewCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	tb.Helper()
 	c := &Cluster{bus: newBus(tb), args: args}
@@ -48,7 +48,7 @@ func NewCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster {
 	return c
 }
 
-// start starts one more node, which no other knows yet.
+// start starts one more node, unknown to the others.
 func (c *Cluster) start(tb testing.TB) *Server {
 	tb.Helper()
 	address := c.bus.nextAddress()
@@ -60,10 +60,10 @@ func (c *Cluster) start(tb testing.TB) *Server {
 			"--cluster-announce-ip", "127.0.0.1",
 			"--cluster-announce-bus-port", strconv.Itoa(c.bus.leadTo(tb, address, busPort(port))),
 			"--bind-source-addr", address,
-			"--protected-mode", "no", // it knows no other loopback address than 127.0.0.1
-			"--cluster-allow-replica-migration", "no", // or a master that has given all slots away is none any more
+			"--protected-mode", "no", // otherwise it refuses loopback addresses other than 127.0.0.1
+			"--cluster-allow-replica-migration", "no", // otherwise a master that has moved all its slots away becomes a replica
 			"--repl-diskless-sync", "no",
-			"--repl-ping-replica-period", "1", // a replica that has received nothing is shown to no client
+			"--repl-ping-replica-period", "1", // clients are not shown a replica that has received nothing
 		}, c.args...)
 	})
 	c.bus.named(node, address)
@@ -102,7 +102,7 @@ func (c *Cluster) AwaitReady(tb testing.TB) {
 	}
 }
 
-// unready returns what is not well from one node's point of view.
+// unready returns what is wrong with the cluster from one node's point of view.
 func (c *Cluster) unready(tb testing.TB, node *Server) error {
 	tb.Helper()
 	info := text(tb, node, "CLUSTER", "INFO")

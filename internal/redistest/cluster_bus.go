@@ -9,32 +9,31 @@ import (
 	"testing"
 )
 
-// busPort returns where a node listens for other nodes. By default that is 10000 above its port,
-// where Linux may have given the port to another. These are below all ports of servers, and no
-// two servers have the same.
+// busPort returns the port on which a node listens for other nodes. The default is 10000 above the node's
+// port, but Linux may have assigned that port already. The ports that busPort returns are below all ports
+// of servers, and no two servers share one.
 func busPort(port int) int { return port - ports }
 
-// A bus is the way between the nodes of a cluster. Every node has a loopback address of its own
-// from which it connects to others, and announces a port of the bus in place of its own. So the
-// bus knows for each connection who talks to whom, and can cut some nodes off from the others
-// while clients still reach them.
+// A bus carries the connections between the nodes of a cluster. Every node connects from its own loopback
+// address, and announces a port of the bus instead of its own. So the bus knows which node is at each end
+// of a connection, and can cut some nodes off from the others while clients still reach them.
 type bus struct {
 	running sync.WaitGroup
 
-	mu    sync.Mutex          // guards what follows
+	mu    sync.Mutex          // guards all below
 	stops map[string]*busStop // by address
 	nodes map[*Server]string  // their addresses
 	links map[*link]bool
 	apart map[string]bool // the addresses that are cut off
 }
 
-// A busStop is where one node is reached through the bus.
+// A busStop is the address at which other nodes reach one node.
 type busStop struct {
 	listener net.Listener
 	target   string // host:port
 }
 
-// A link is a connection between two nodes, by their addresses.
+// A link is a connection between two nodes, given by their addresses.
 type link struct {
 	from, to  string
 	near, far net.Conn
@@ -111,7 +110,7 @@ func (b *bus) accept(stop *busStop, to string) {
 	}
 }
 
-// connect carries what two nodes say to each other until either of them, or the bus, has enough.
+// connect carries what two nodes send each other until one of them, or the bus, closes the link.
 func (b *bus) connect(l *link, stop *busStop) {
 	defer l.near.Close()
 	b.mu.Lock()
@@ -138,7 +137,7 @@ func (l *link) close() {
 	l.far.Close()
 }
 
-// open notes a link, unless its ends are cut off from each other.
+// open records a link, unless its ends are cut off from each other.
 func (b *bus) open(l *link) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +154,7 @@ func (b *bus) forget(l *link) {
 	delete(b.links, l)
 }
 
-// part cuts nodes off from all others; none: no node is cut off any more.
+// part cuts nodes off from all others. Without nodes it ends the partition.
 func (b *bus) part(nodes ...*Server) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,14 +169,14 @@ func (b *bus) part(nodes ...*Server) {
 	}
 }
 
-// Partition cuts some nodes off from all others. Those among them still reach each other, and
-// clients reach every node. It lasts until Heal.
+// Partition cuts some nodes off from all others until Heal. The nodes that are cut off still reach each
+// other, and clients reach every node.
 func (c *Cluster) Partition(tb testing.TB, nodes ...*Server) {
 	tb.Helper()
 	c.bus.part(nodes...)
 	for _, replica := range c.Nodes {
-		// Replicas do not use the bus. Those on the other side of their master need a password
-		// from now on that it does not have.
+		// Replicas do not use the bus. A replica on the other side of its master requires a password from
+		// now on that the master does not have.
 		master := c.masterOf(tb, replica)
 		if master != nil && c.bus.severed(replica, master) {
 			replica.Do(tb, "CONFIG", "SET", "masterauth", "severed")

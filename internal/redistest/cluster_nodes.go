@@ -37,7 +37,7 @@ func (s *Server) IsMaster(tb testing.TB) bool {
 	return s.role(tb) == "master"
 }
 
-// Masters returns the nodes that are masters now, by their own account.
+// Masters returns the nodes that say they are masters.
 func (c *Cluster) Masters(tb testing.TB) (masters []*Server) {
 	tb.Helper()
 	for _, node := range c.Nodes {
@@ -60,7 +60,8 @@ func (c *Cluster) ReplicaOf(tb testing.TB, master *Server) *Server {
 	return nil
 }
 
-// masterOf returns the master of a replica, nil for a master and for what does not answer.
+// masterOf returns the master of a replica. It returns nil for a master and for a node that does not
+// answer.
 func (c *Cluster) masterOf(tb testing.TB, replica *Server) *Server {
 	tb.Helper()
 	conn := replica.admin.Get()
@@ -78,7 +79,7 @@ func (c *Cluster) masterOf(tb testing.TB, replica *Server) *Server {
 	return nil
 }
 
-// Replicate makes an empty node, or a replica, a replica of a master.
+// Replicate makes node, which is empty or a replica, a replica of master.
 func (c *Cluster) Replicate(tb testing.TB, node, master *Server) {
 	tb.Helper()
 	id := c.ID(tb, master)
@@ -90,13 +91,12 @@ func (c *Cluster) Replicate(tb testing.TB, node, master *Server) {
 	})
 }
 
-// Failover makes a replica the master, and returns when it is one. how may be nothing, so that
-// nothing is lost; FORCE, for a master that does not answer; or TAKEOVER, without the consent of
-// the other masters.
+// Failover makes a replica the master, and returns when it is one. Without how, nothing is lost. FORCE is
+// for a master that does not answer; TAKEOVER does not need the consent of the other masters.
 func (c *Cluster) Failover(tb testing.TB, replica *Server, how ...any) {
 	tb.Helper()
-	// Each election has an epoch of its own. A replica that has not heard of the last one would ask
-	// for votes in that one again, get none, and wait for four node-timeouts.
+	// Each election has a new epoch. A replica that has not heard of the last election would ask for
+	// votes in its epoch again, get none, and wait for four node timeouts.
 	Await(tb, "the replica has heard of the last election", func() error {
 		known := c.info(tb, replica, "cluster_current_epoch")
 		for _, node := range c.Nodes {
@@ -106,8 +106,8 @@ func (c *Cluster) Failover(tb testing.TB, replica *Server, how ...any) {
 		}
 		return nil
 	})
-	// On a busy machine the votes may come too late. The next election is then after four
-	// node-timeouts at the earliest.
+	// On a busy machine the votes may come too late. The next election is then four node timeouts later,
+	// at the earliest.
 	for range 3 {
 		replica.Do(tb, "CLUSTER", append([]any{"FAILOVER"}, how...)...)
 		for begun := time.Now(); time.Since(begun) < 12*time.Second && !replica.IsMaster(tb); {
@@ -140,8 +140,8 @@ func (c *Cluster) Add(tb testing.TB) *Server {
 	return node
 }
 
-// Remove moves all slots of a master to another, and makes all nodes forget it. It still runs, as a
-// cluster of its own, so that clients which go there learn that it has nothing.
+// Remove moves all slots of a master to another, and makes all nodes forget it. The removed node keeps
+// running, as a cluster by itself, so that clients which ask it learn that it has nothing.
 func (c *Cluster) Remove(tb testing.TB, node, heir *Server) {
 	tb.Helper()
 	c.MoveAll(tb, c.SlotsOf(tb, node), node, heir)

@@ -6,8 +6,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// MoveAll moves slots from one master to another, many at the same time, so that this is as fast as
-// the nodes are.
+// MoveAll moves slots from one master to another, many at the same time, as fast as the nodes can.
 func (c *Cluster) MoveAll(tb testing.TB, slots []int, from, to *Server) {
 	tb.Helper()
 	const together = 256
@@ -18,7 +17,7 @@ func (c *Cluster) MoveAll(tb testing.TB, slots []int, from, to *Server) {
 		ofSlots(tb, to, some, "SETSLOT", "IMPORTING", fromID)
 		ofSlots(tb, from, some, "SETSLOT", "MIGRATING", toID)
 		for i, n := range ofSlots(tb, from, some, "COUNTKEYSINSLOT") {
-			if n != int64(0) { // and from now on there will be no more
+			if n != int64(0) { // and from now on no key is added
 				c.MoveKeys(tb, SlotMove{Slot: some[i], From: from, To: to})
 			}
 		}
@@ -33,7 +32,7 @@ func ofSlots(tb testing.TB, node *Server, slots []int, cmd string, args ...any) 
 	conn := node.admin.Get()
 	defer conn.Close()
 	for _, slot := range slots {
-		_ = conn.Send("CLUSTER", append([]any{cmd, slot}, args...)...) // its error comes with the reply
+		_ = conn.Send("CLUSTER", append([]any{cmd, slot}, args...)...) // the reply carries its error
 	}
 	replies, err := redis.Values(conn.Do(""))
 	if err == nil {

@@ -31,7 +31,7 @@ func (c *Cluster) living(tb testing.TB) *Server {
 	return c.Nodes[i]
 }
 
-// SlotsOf returns the slots of a master, as it sees that itself.
+// SlotsOf returns the slots that a master says it has.
 func (c *Cluster) SlotsOf(tb testing.TB, node *Server) (slots []int) {
 	tb.Helper()
 	id := c.ID(tb, node)
@@ -50,12 +50,11 @@ func (c *Cluster) SlotsOf(tb testing.TB, node *Server) (slots []int) {
 	return slots
 }
 
-// Owner returns the master that has a slot by its own account. While a failover is not yet known
-// to the old master there may be two: the newer one counts. While a slot moves there may be none,
-// which is over soon.
+// Owner returns the master that says it has a slot. During a failover that the old master has not heard
+// of there may be two: the one with the newer epoch counts. During a move there may be none for a moment.
 func (c *Cluster) Owner(tb testing.TB, slot int) (owner *Server) {
 	tb.Helper()
-	Await(tb, fmt.Sprintf("somebody has slot %d", slot), func() error {
+	Await(tb, fmt.Sprintf("slot %d has an owner", slot), func() error {
 		newest := -1
 		for _, node := range c.Masters(tb) {
 			if slices.Contains(c.SlotsOf(tb, node), slot) {
@@ -65,20 +64,20 @@ func (c *Cluster) Owner(tb testing.TB, slot int) (owner *Server) {
 			}
 		}
 		if owner == nil {
-			return errors.New("nobody has it")
+			return errors.New("no master has it")
 		}
 		return nil
 	})
 	return owner
 }
 
-// epoch returns how new a master's claim to its slots is.
+// epoch returns the epoch of a master's claim to its slots.
 func (c *Cluster) epoch(tb testing.TB, node *Server) int {
 	tb.Helper()
 	return c.info(tb, node, "cluster_my_epoch")
 }
 
-// info returns a number of CLUSTER INFO.
+// info returns a number from CLUSTER INFO.
 func (c *Cluster) info(tb testing.TB, node *Server, name string) int {
 	tb.Helper()
 	for line := range strings.Lines(text(tb, node, "CLUSTER", "INFO")) {
@@ -96,14 +95,14 @@ func (c *Cluster) Move(tb testing.TB, slot int, to *Server) {
 	c.FinishMove(tb, c.BeginMove(tb, slot, to))
 }
 
-// A SlotMove is that of a slot which has two masters for now.
+// A SlotMove is the move of a slot, which has two masters until it is finished.
 type SlotMove struct {
 	Slot     int
 	From, To *Server
 }
 
-// BeginMove leaves a slot half-moved: the old master has its keys, and the new one gets those that
-// are made from now on.
+// BeginMove leaves a slot half-moved: the old master keeps its keys, and the new one gets those that are
+// created from now on.
 func (c *Cluster) BeginMove(tb testing.TB, slot int, to *Server) SlotMove {
 	tb.Helper()
 	m := SlotMove{Slot: slot, From: c.Owner(tb, slot), To: to}
@@ -117,7 +116,7 @@ func (c *Cluster) begin(tb testing.TB, m SlotMove) {
 	m.From.Do(tb, "CLUSTER", "SETSLOT", m.Slot, "MIGRATING", c.ID(tb, m.To))
 }
 
-// FinishMove moves the keys, and gives the new master the slot.
+// FinishMove moves the keys, and makes the new master the owner of the slot.
 func (c *Cluster) FinishMove(tb testing.TB, m SlotMove) {
 	tb.Helper()
 	c.MoveKeys(tb, m)
@@ -127,8 +126,9 @@ func (c *Cluster) FinishMove(tb testing.TB, m SlotMove) {
 	c.awaitEpoch(tb, m.To)
 }
 
-// awaitEpoch waits until all nodes have heard of the epoch by which a node claims its slots. The next
-// one to claim a slot must choose a later epoch, or it loses the slot to what it has not heard of.
+// awaitEpoch waits until all nodes have heard of the epoch with which a node claims its slots. The next
+// node that claims a slot must choose a later epoch, or it loses the slot to the claim that it has not
+// heard of.
 func (c *Cluster) awaitEpoch(tb testing.TB, claimant *Server) {
 	tb.Helper()
 	epoch := c.info(tb, claimant, "cluster_my_epoch")
@@ -142,8 +142,8 @@ func (c *Cluster) awaitEpoch(tb testing.TB, claimant *Server) {
 	})
 }
 
-// MoveKeys moves the keys of a slot that is half-moved. The old master still has the slot then,
-// and sends clients to the new one.
+// MoveKeys moves the keys of a half-moved slot. The old master still owns the slot, and redirects clients
+// to the new one.
 func (c *Cluster) MoveKeys(tb testing.TB, m SlotMove) {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(m.To.Addr)
@@ -155,13 +155,13 @@ func (c *Cluster) MoveKeys(tb testing.TB, m SlotMove) {
 		if len(keys) == 0 {
 			return
 		}
-		// Keys that are gone by now are no error.
+		// Keys that have expired by now are no error.
 		m.From.Do(tb, "MIGRATE", append([]any{host, port, "", 0, 5000, "KEYS"}, keys...)...)
 	}
 }
 
-// Keys returns the keys of all masters, sorted. During a failover or a move a key may be missing,
-// or be there twice.
+// Keys returns the keys of all masters, sorted. During a failover or a move, a key may be missing or
+// appear twice.
 func (c *Cluster) Keys(tb testing.TB) (keys []string) {
 	tb.Helper()
 	for _, node := range c.Masters(tb) {

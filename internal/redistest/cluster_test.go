@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// set stores a value on a node, and returns what is wrong.
+// set stores a value on a node, and returns the error.
 func set(t *testing.T, node *redistest.Server, key string) error {
 	t.Helper()
 	c, err := redis.DialURL(node.URL)
@@ -31,10 +31,10 @@ func refusal(err error) string {
 	return word
 }
 
-// Each node has a part of the slots, and says where the others are. Of a slot that is half-moved the
-// old master has the keys that are there, and the new one gets the rest; when it has been moved, the
-// new one has all of them. A node that is added has no slots until some are moved to it. One that is
-// removed leaves its slots and keys to another.
+// Each node has some of the slots, and redirects clients to the owners of the others. While a slot is
+// half-moved, the old master has the keys that exist, and the new master gets all new ones. After the
+// move the new master has all of them. An added node has no slots until some are moved to it. A removed
+// node leaves its slots and keys to another node.
 func TestClusterMovesSlots(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 2, 0)
@@ -68,11 +68,12 @@ func TestClusterMovesSlots(t *testing.T) {
 	}
 }
 
-// quick is how long a node may be silent until it counts as dead.
+// quick is how long a node may be silent before it counts as dead.
 var quick = []string{"--cluster-node-timeout", "2000"}
 
-// A master that is cut off from all other nodes still answers, until it notices; what it takes
-// meanwhile does not reach its replica, which takes over. When they meet again it gives in.
+// A master that is cut off from all other nodes still answers until it notices. Writes that it accepts
+// meanwhile do not reach its replica, which takes over. When the nodes meet again, the old master becomes
+// a replica.
 func TestClusterPartition(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, 1, quick...)

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// NewDelay starts a proxy in front of the server at addr that makes the way to it
-// longer: whatever is sent arrives oneWay later, in each direction. It does not limit
-// how much is under way meanwhile, as a long cable does not. It returns the proxy's
-// address, and ends with the test.
+// NewDelay starts a proxy that delays everything on the way to the server at addr, and back, by oneWay.
+// Like a long cable, it does not limit how many bytes are under way. It returns the proxy's address, and
+// ends with the test.
 func NewDelay(tb testing.TB, addr string, oneWay time.Duration) string {
 	tb.Helper()
 	near, stop, err := Delay(addr, oneWay)
@@ -21,8 +20,8 @@ func NewDelay(tb testing.TB, addr string, oneWay time.Duration) string {
 	return near
 }
 
-// Delay is [NewDelay] for programs that are no tests. stop closes all connections and
-// returns when all goroutines have ended.
+// Delay is [NewDelay] for programs that are not tests. stop closes all connections and returns when all
+// goroutines have ended.
 func Delay(addr string, oneWay time.Duration) (near string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +40,7 @@ type delay struct {
 	oneWay  time.Duration
 	running sync.WaitGroup // all goroutines
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards all below
 	ends   map[net.Conn]bool
 	closed bool
 }
@@ -62,7 +61,7 @@ func (d *delay) accept(listener net.Listener, addr string) {
 	}
 }
 
-// closeAll closes all connections, also those to come.
+// closeAll closes all connections, including future ones.
 func (d *delay) closeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,12 +77,12 @@ type parcel struct {
 	due   time.Time
 }
 
-// underWay is how many parcels there may be. One is up to 64 KB, so that a
-// gigabyte per second is no more than a part of it, at some milliseconds.
+// underWay is the maximum number of parcels under way. A parcel has up to 64 KB, so a gigabyte per second
+// needs only some of them, with a delay of some milliseconds.
 const underWay = 4096
 
-// carry takes what comes from one side to the other, in two goroutines, which close
-// both sides when either has ended.
+// carry copies what comes from one side to the other, in two goroutines. They close both sides when
+// either of them has ended.
 func (d *delay) carry(from, to net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

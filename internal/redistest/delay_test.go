@@ -11,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// delayed returns a connection to a Redis that is so far away.
+// delayed returns a connection to a Redis that is oneWay away.
 func delayed(t *testing.T, oneWay time.Duration) redis.Conn {
 	t.Helper()
 	c, err := redis.Dial("tcp", redistest.NewDelay(t, redistest.Real(t).Addr, oneWay))
@@ -38,8 +38,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// The delay does not limit the throughput: a hundred commands that are sent one after another come
-// back after one delay, not after a hundred; and so does what is large.
+// The delay does not limit the throughput. A hundred commands sent one after another come back after one
+// delay, not after a hundred. So does a large command.
 func TestDelayIsNoBottleneck(t *testing.T) {
 	t.Parallel()
 	const oneWay = 50 * time.Millisecond
@@ -64,7 +64,7 @@ func TestDelayIsNoBottleneck(t *testing.T) {
 	}
 }
 
-// When one side closes, so does the other, once all that was under way has arrived.
+// When one side closes, the other side closes as well, once all bytes under way have arrived.
 func TestDelayEnds(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Embedded starts package fakeredis at an address of its own, in real time. It starts in no time
+// Embedded starts package fakeredis in real time, at an address that it chooses. It starts immediately
 // and needs nothing installed.
 func Embedded(tb testing.TB) *Server {
 	tb.Helper()

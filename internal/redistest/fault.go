@@ -6,9 +6,8 @@ type Command struct {
 	Args []string
 }
 
-// Fault is what a Proxy does with a command and its reply. A client that gets no
-// reply cannot know whether its command was executed. The faults are the cases
-// that it cannot distinguish.
+// Fault is what a Proxy does with a command and its reply. A client that gets no reply cannot know
+// whether its command was executed. The faults are the cases that the client cannot tell apart.
 type Fault int
 
 const (
@@ -26,33 +25,33 @@ const (
 	// CutReply is DropReply, except that half of the reply's bytes get through.
 	CutReply
 
-	// Hang forwards the command and never again returns a reply on this
-	// connection, which stays open: the client runs into its read timeout. From then on,
-	// no PING is answered on any connection, so that nothing shows that others still work.
+	// Hang forwards the command and never returns another reply on this connection, which stays open: the
+	// client runs into its read timeout. From then on, no connection answers a PING, so the client cannot
+	// learn that the other connections still work.
 	Hang
 
-	// HangCommand holds the command back until Release, which forwards it even
-	// if the client has closed the connection by then. So a command takes
-	// effect long after its sender gave up. No PING is answered, as with Hang.
+	// HangCommand holds the command back until Release, which forwards it even if the client has closed
+	// the connection by then. So the command takes effect long after its sender has stopped waiting. No
+	// PING is answered, as with Hang.
 	HangCommand
 
-	// Die is Hang, but a PING is answered on other connections: the client can find
-	// out that it is this connection that has died.
+	// Die is Hang, but other connections answer a PING: the client can find out that only this connection
+	// has died.
 	Die
 )
 
-// A heldCommand is one under HangCommand.
+// A heldCommand is a command under HangCommand.
 type heldCommand struct {
-	release chan struct{} // closed to let it go
-	done    chan struct{} // closed when it has been executed, or never can be
+	release chan struct{} // closed to forward the command
+	done    chan struct{} // closed when the command has been executed, or never can be
 }
 
 func newHeldCommand() *heldCommand {
 	return &heldCommand{release: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Inject sets the function that decides about every command from now on. Nil
-// lets all pass. Calls of decide do not overlap, and it may use the Proxy.
+// Inject sets the function that decides about every command from now on; nil passes them all. Calls of
+// decide do not overlap, and decide may use the Proxy.
 func (p *Proxy) Inject(decide func(Command) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,7 +23,7 @@ func on(name string, fault redistest.Fault) func(redistest.Command) redistest.Fa
 	}
 }
 
-// wantSilence sets k, and gets no reply.
+// wantSilence sets k, and expects no reply.
 func wantSilence(t *testing.T, c redis.Conn) {
 	t.Helper()
 	_, err := redis.DoWithTimeout(c, 100*time.Millisecond, "SET", "k", "v")
@@ -76,8 +76,8 @@ func TestCutReplyDeliversHalf(t *testing.T) {
 	})
 }
 
-// While a command hangs, a PING shows nothing, on any connection. If it is the connection that has
-// died, others answer.
+// While a command hangs, no connection answers a PING. If only one connection has died, the others
+// answer.
 func TestPingAfterHang(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault redistest.Fault

@@ -8,7 +8,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Fill makes a real server full, that evicts nothing, until Empty.
+// Fill fills the memory of a real server that evicts nothing, until Empty.
 func (s *Server) Fill(tb testing.TB) {
 	tb.Helper()
 	limit := s.used(tb) + 4<<20
@@ -18,7 +18,7 @@ func (s *Server) Fill(tb testing.TB) {
 	for n := 0; ; n++ {
 		_, err := c.Do("SET", "filler"+strconv.Itoa(n), strings.Repeat("x", 10_000))
 		if err != nil && strings.HasPrefix(err.Error(), "OOM ") {
-			// What connections need comes and goes. It stays full whatever they do.
+			// Connections use memory and free it again. The server must stay full whatever they do.
 			s.Do(tb, "CONFIG", "SET", "maxmemory", limit-2<<20)
 			return
 		}
@@ -28,7 +28,7 @@ func (s *Server) Fill(tb testing.TB) {
 	}
 }
 
-// Empty gives a full server its memory back, with what Fill has put into it.
+// Empty removes what Fill has stored, and lifts the limit on the memory of the server.
 func (s *Server) Empty(tb testing.TB) {
 	tb.Helper()
 	s.Do(tb, "CONFIG", "SET", "maxmemory", 0)

@@ -12,18 +12,18 @@ import (
 	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
-// InFakeTime runs f in a bubble of testing/synctest, with a Redis in memory. Time passes when
-// everybody in the bubble waits, at once and by exactly as much as is waited for. So how long
-// something takes can be asserted to the millisecond.
+// InFakeTime runs f in a bubble of testing/synctest, with a Redis in memory. Time passes only when every
+// goroutine in the bubble waits, and then at once, by exactly the time until the next timer. So a test
+// can assert durations to the millisecond.
 //
-// Three things are not to be had in a bubble: subtests, connections to real servers, and time
-// that passes while somebody waits for a sync.Mutex.
+// Three things do not work in a bubble: subtests, connections to real servers, and time while a goroutine
+// waits for a sync.Mutex.
 func InFakeTime(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, Memory(t)) })
 }
 
-// Memory starts a Redis in memory, package fakeredis, for a bubble: it is reached by Pool, a
+// Memory starts a Redis in memory (package fakeredis) for a bubble. Clients reach it through Pool, a
 // Proxy, or memnet.DialContext.
 func Memory(tb testing.TB) *Server {
 	tb.Helper()
@@ -38,7 +38,7 @@ func Memory(tb testing.TB) *Server {
 	return &Server{Addr: address, backend: m, admin: newAdminPool(tb, address)}
 }
 
-// Another starts a further server, in memory like this one, or a process.
+// Another starts a second server of the same kind: in memory, or a process.
 func (s *Server) Another(tb testing.TB) *Server {
 	tb.Helper()
 	switch {
@@ -51,7 +51,7 @@ func (s *Server) Another(tb testing.TB) *Server {
 	}
 }
 
-// Fake lets f look into a server in memory, or give it faults. No command is executed meanwhile.
+// Fake lets f inspect a server in memory, or give it faults. No command is executed while f runs.
 func (s *Server) Fake(f func(*fakeredis.Server)) {
 	m := s.backend.(*memory)
 	m.mu.Lock()
@@ -65,10 +65,10 @@ type memory struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
-	mu     sync.Mutex // guards all below; it is held for moments
+	mu     sync.Mutex // guards all below; held only briefly
 	redis  *fakeredis.Server
-	conns  map[net.Conn]bool // nil: it is stopped
-	paused chan struct{}     // nil: it is not
+	conns  map[net.Conn]bool // nil if the server is stopped
+	paused chan struct{}     // nil if the server is not paused
 }
 
 func (m *memory) start(addr string) error {
@@ -89,7 +89,7 @@ func (m *memory) start(addr string) error {
 				m.conns[c] = true
 			}
 			m.mu.Unlock()
-			if stopped { // since it was accepted
+			if stopped { // since the connection was accepted
 				c.Close()
 				return
 			}
@@ -128,7 +128,7 @@ func (m *memory) resume() {
 	}
 }
 
-// serve executes the commands of a connection.
+// serve executes the commands of one connection.
 func (m *memory) serve(c net.Conn) {
 	replies := newOutbox(c)
 	m.running.Go(replies.send)
@@ -151,7 +151,7 @@ func (m *memory) serve(c net.Conn) {
 	}
 }
 
-// execute waits until the server is not paused, and executes a command.
+// execute waits until the server is not paused, then executes a command.
 func (m *memory) execute(client *fakeredis.Client, replies *outbox, args []string) {
 	for {
 		m.mu.Lock()
@@ -166,7 +166,7 @@ func (m *memory) execute(client *fakeredis.Client, replies *outbox, args []strin
 	}
 }
 
-// An outbox sends replies in their order. Redis does not wait for a client to read.
+// An outbox sends replies in order. Like Redis, it does not wait for the client to read.
 type outbox struct {
 	conn net.Conn
 
@@ -189,7 +189,7 @@ func (o *outbox) add(r fakeredis.Reply) {
 	o.added.Signal()
 }
 
-// close lets send end, behind what was added.
+// close makes send end after the replies that were added so far.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -217,8 +217,8 @@ func (o *outbox) send() {
 	}
 }
 
-// Elapse lets time pass in a bubble: all that is due by then is done when it returns.
+// Elapse lets time pass in a bubble. When it returns, everything due by then has been done.
 func Elapse(d time.Duration) {
-	time.Sleep(d) // in a bubble, where it is exact
+	time.Sleep(d) // exact in a bubble
 	synctest.Wait()
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// Real starts a redis-server process (or a valkey-server, which is a fork of it)
-// with the given flags added to its command line. If neither is installed the test is skipped,
-// and this package's own tests fail and say so.
+// Real starts a redis-server process (or valkey-server, a fork of it) with the given flags added to its
+// command line. If neither is installed, the test is skipped, and this package's tests fail and say so.
 func Real(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	return RealWith(tb, nil, args...)
 }
 
-// RealWith does the same with additional environment variables, as "NAME=value".
+// RealWith is Real with additional environment variables, as "NAME=value".
 func RealWith(tb testing.TB, env []string, args ...string) *Server {
 	tb.Helper()
 	return realWith(tb, env, func(int) []string { return args })
 }
 
-// realWith does so with flags that depend on the port.
+// realWith is RealWith with flags that depend on the port.
 func realWith(tb testing.TB, env []string, args func(port int) []string) *Server {
 	tb.Helper()
 	// Not tb.TempDir, which has the test's name in it: the path of a Unix
@@ -45,7 +44,7 @@ func realWith(tb testing.TB, env []string, args func(port int) []string) *Server
 	})
 }
 
-// Binary returns the path of the server that Real starts. If there is none it skips the test.
+// Binary returns the path of the server that Real starts. If there is none, it skips the test.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := find()
@@ -55,13 +54,13 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
-// Missing returns what is left out if there is no server for Real, or nil.
+// Missing returns an error that says which tests are skipped if Real finds no server, or nil.
 func Missing() error {
 	_, err := find()
 	return err
 }
 
-// find returns the path of the server that REDIS_SERVER names, or else of the first that is
+// find returns the path of the server that REDIS_SERVER names, or else of the first one that is
 // installed.
 func find() (string, error) {
 	names := []string{"redis-server", "valkey-server"}
@@ -73,7 +72,7 @@ func find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("found none of %q: all tests on a real Redis were left out; `make test` installs it, and REDIS_SERVER may name one", names)
+	return "", fmt.Errorf("found none of %q: all tests on a real Redis were skipped; `make test` installs it, and REDIS_SERVER may name one", names)
 }
 
 // process is a backend.
@@ -113,8 +112,8 @@ func (p *process) start(addr string) error {
 	return p.waitReady()
 }
 
-// waitReady asks over the Unix socket. No other server has that path, while one may
-// answer on the TCP port if it was there first.
+// waitReady asks over the Unix socket. No other server has that path, while another process may have
+// taken the TCP port first.
 func (p *process) waitReady() error {
 	err := p.running.Await(func() bool {
 		c, err := dial("unix", p.socket)
@@ -131,5 +130,5 @@ func (p *process) waitReady() error {
 	return err
 }
 
-// stop kills the process, which works on a paused one too.
+// stop kills the process, which also works on a paused one.
 func (p *process) stop() { p.running.Kill() }

@@ -14,9 +14,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Proxy stands between clients and a Server. It records the commands and, if Inject
-// says so, makes them fail the way networks do. It expects one reply to each
-// command, so subscriptions get no messages.
+// Proxy stands between clients and a Server. It records the commands and, if Inject says so, makes them
+// fail the way networks do. It expects one reply to each command, so subscriptions get no messages.
 type Proxy struct {
 	Addr string // host:port
 	URL  string // redis://host:port
@@ -28,7 +27,7 @@ type Proxy struct {
 
 	deciding sync.Mutex // held while an injected function runs
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards all below
 	inject   func(Command) Fault
 	commands []Command
 	trips    int // of commands
@@ -89,7 +88,7 @@ func (p *Proxy) Requests() int {
 	return len(p.commands)
 }
 
-// RoundTrips is Requests, except that commands which a client sent in one write are one.
+// RoundTrips is Requests, but counts commands that a client sent in one write as one.
 func (p *Proxy) RoundTrips() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +112,8 @@ func (p *Proxy) accept(ctx context.Context) {
 	}
 }
 
-// connect gives a client a connection of its own to the server, and closes both
-// when either side is done or the test ends.
+// connect opens a connection to the server for one client, and closes both when either side is done or
+// the test ends.
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	server, err := memnet.DialContext(ctx, "tcp", p.target)
@@ -138,7 +137,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 func (p *Proxy) serve(ctx context.Context, client, server net.Conn) error {
 	fromClient, fromServer := bufio.NewReader(client), bufio.NewReader(server)
 	for silent := false; ; {
-		joined := fromClient.Buffered() > 0 // it came with the command before
+		joined := fromClient.Buffered() > 0 // it came in one write with the command before
 		request, err := readMessage(fromClient)
 		if err != nil {
 			return err
@@ -173,8 +172,7 @@ func (p *Proxy) serve(ctx context.Context, client, server net.Conn) error {
 	}
 }
 
-// forward sends a request to the server, as soon as it is no longer held, and
-// returns the reply.
+// forward sends a request to the server when it is no longer held, and returns the reply.
 func forward(ctx context.Context, server net.Conn, r *bufio.Reader, request message, held *heldCommand) (message, error) {
 	if held != nil {
 		defer close(held.done)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// errProtocol says that a peer sent something other than RESP2.
+// errProtocol means that a peer sent something other than RESP2.
 var errProtocol = errors.New("not RESP2")
 
 // A message is one value of RESP2, the protocol of Redis: a client's command or

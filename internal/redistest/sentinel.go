@@ -17,15 +17,15 @@ import (
 // MasterName is what sentinels call their master.
 const MasterName = "sessions"
 
-// Sentinel starts a sentinel that watches a master, and returns its host:port. A failover needs
-// the votes of quorum sentinels. It ends with the test.
+// Sentinel starts a sentinel that watches a master, and returns its host:port. A failover needs the votes
+// of quorum sentinels. The sentinel ends with the test.
 func Sentinel(tb testing.TB, master *Server, quorum int) string {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(master.Addr)
 	for range 5 { // a port may be in use: try others
 		own := firstPort + rand.IntN(ports)
 		addr := fmt.Sprintf("127.0.0.1:%d", own)
-		reservation, err := net.ListenPacket("udp", addr) // as a Server's
+		reservation, err := net.ListenPacket("udp", addr) // as for a Server
 		if err != nil {
 			continue
 		}
@@ -53,7 +53,7 @@ func Sentinel(tb testing.TB, master *Server, quorum int) string {
 	return ""
 }
 
-// AskSentinel sends a command over a connection of its own.
+// AskSentinel sends a command over a new connection.
 func AskSentinel(addr, command string, args ...any) (any, error) {
 	const timeout = 5 * time.Second // the machine may be busy
 	conn, err := redis.Dial("tcp", addr, redis.DialConnectTimeout(timeout), redis.DialReadTimeout(timeout), redis.DialWriteTimeout(timeout))

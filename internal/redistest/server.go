@@ -1,5 +1,5 @@
-// Package redistest gives a test a Redis of its own, and a proxy that makes the
-// connection to it fail on purpose.
+// Package redistest gives each test a Redis server, and a proxy that makes connections to it fail on
+// purpose.
 package redistest
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Server is a Redis of the test's own: one in memory or a real process. It
-// starts empty and ends with the test.
+// Server is a Redis for one test: in memory or a real process. It starts empty and ends with the test.
 type Server struct {
 	Addr string // host:port
 	URL  string // redis://host:port
@@ -25,17 +24,15 @@ type Server struct {
 
 // A backend is what differs between the kinds of server.
 type backend interface {
-	// start starts a new server that listens on addr. It is empty, except for a real
-	// one whose flags make it keep its data.
+	// start starts a new server that listens on addr. It is empty, unless it is a real one whose flags
+	// make it keep its data.
 	start(addr string) error
-	// stop ends a started server and waits for its end. A second call does
-	// nothing.
+	// stop ends a started server and waits for its end. A second call does nothing.
 	stop()
 }
 
-// Ports are below the range that Linux assigns by itself (32768 and up). So while a
-// server is stopped, no outgoing connection and no other listener gets its port by
-// chance, and Restart finds it free.
+// Ports are below the range from which Linux assigns ports (32768 and up). So while a server is stopped,
+// no outgoing connection and no other listener gets its port by chance, and Restart finds it free.
 const (
 	firstPort = 20000
 	ports     = 12000
@@ -59,9 +56,9 @@ func newServer(tb testing.TB, b backend) *Server {
 	return nil
 }
 
-// startReserved starts b until the end of the test. It also binds the UDP port of
-// the same number, which is not used otherwise: that keeps other tests, even in
-// other processes, from starting a server there while this one is stopped.
+// startReserved starts b until the end of the test. It also binds the UDP port with the same number,
+// which is not used for anything else. That keeps other tests, even in other processes, from starting a
+// server on this port while this server is stopped.
 func startReserved(tb testing.TB, b backend, addr string) error {
 	reservation, err := net.ListenPacket("udp", addr)
 	if err != nil {
@@ -78,8 +75,8 @@ func startReserved(tb testing.TB, b backend, addr string) error {
 	return nil
 }
 
-// Each runs f twice, in parallel: in fake time on a server in memory, which is exact and takes
-// no time, and on a real one, which is right.
+// Each runs f twice, in parallel: in fake time on a server in memory, which is exact and fast, and on a
+// real server, which shows what Redis really does.
 func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Run("in fake time", func(t *testing.T) {
@@ -92,8 +89,8 @@ func Each(t *testing.T, f func(t *testing.T, s *Server)) {
 	})
 }
 
-// EachInRealTime runs f twice, in parallel, on an embedded server and on a real one, without fake
-// time: for what waits for a mutex, or needs addresses that anybody can dial.
+// EachInRealTime runs f twice, in parallel, on an embedded server and on a real one, without fake time.
+// It is for tests that wait for a mutex, or need addresses that other processes can dial.
 func EachInRealTime(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -106,14 +103,13 @@ func EachInRealTime(t *testing.T, f func(t *testing.T, s *Server)) {
 	})
 }
 
-// IsReal reports whether s is a process rather than the embedded imitation.
+// IsReal reports whether s is a process and not the imitation in memory.
 func (s *Server) IsReal() bool {
 	_, ok := s.backend.(*process)
 	return ok
 }
 
-// Socket returns the path of a real server's Unix socket, or "" for an embedded
-// server, which has none.
+// Socket returns the path of a real server's Unix socket, or "" for an embedded server, which has none.
 func (s *Server) Socket() string {
 	if p, ok := s.backend.(*process); ok {
 		return p.socket
@@ -121,17 +117,16 @@ func (s *Server) Socket() string {
 	return ""
 }
 
-// Stop ends the server as a crash would: a process gets SIGKILL. Its connections
-// break, what it had in memory is lost, and new connections are refused until
-// Restart.
+// Stop ends the server as a crash would: a process gets SIGKILL. Its connections break, its data in
+// memory is lost, and new connections are refused until Restart.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
 	s.backend.stop()
 }
 
-// Restart stops the server, if it still runs, and starts one on the same address.
-// It is empty, and so is the script cache. Only a real server that writes a log
-// ("--appendonly", "yes") begins with the data that is in there.
+// Restart stops the server, if it still runs, and starts a new one at the same address. The new one is
+// empty, and so is its script cache; only a real server that writes a log ("--appendonly", "yes") starts
+// with the data in the log.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	s.backend.stop()
@@ -140,8 +135,8 @@ func (s *Server) Restart(tb testing.TB) {
 	}
 }
 
-// Pause freezes a server: connections stay open and new ones are even
-// accepted, but nothing is answered. Resume thaws it.
+// Pause freezes a server. Connections stay open and new ones are even accepted, but no command is
+// answered until Resume.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
 	if m, ok := s.backend.(*memory); ok {
@@ -151,8 +146,8 @@ func (s *Server) Pause(tb testing.TB) {
 	s.signal(tb, syscall.SIGSTOP)
 }
 
-// Resume lets a paused server go on. What clients sent meanwhile is executed
-// then, even if they have given up.
+// Resume lets a paused server continue. It then executes the commands that clients sent meanwhile, even
+// if the clients no longer wait.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
 	if m, ok := s.backend.(*memory); ok {

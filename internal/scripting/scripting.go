@@ -64,9 +64,6 @@ func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 // Keys are strings, in the form in which clients want them: to make that again and again costs.
 type Keys []any
 
-// At returns a key.
-func (k Keys) At(i int) string { return k[i].(string) }
-
 // A RoundTrip is sent as one write: commands, and a script behind them. All keys are in one slot.
 type RoundTrip struct {
 	Before []transport.Command
@@ -94,22 +91,29 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 	script = append(script, x.Keys...)
 	slot := ""
 	if len(x.Keys) > 0 {
-		slot = x.Keys.At(0)
+		slot = x.Keys[0].(string)
 	}
 	number := len(script) // where the number of the call is
 	script = append(append(script, nil), x.Args...)
 	commands := append(append(own.commands, x.Before...), script)
 	end := time.Now().Add(r.timeout)
 	var waits deferral
-	for try, repeat := 0, 0; ; try++ {
-		call := calls.Add(1)
-		if repeat > 0 { // an earlier try may have been done, or may still be done
+	repeats := 0
+	for try := 0; ; try++ {
+		call, resets := calls.Add(1), r.resets.Load()
+		if repeats > 0 { // an earlier try may have been done, or may still be done
 			call = -call
 		}
 		script[number] = call
-		before, reply, err := r.try(ctx, end, slot, x, commands, call)
+		var before []any
+		var reply Reply
+		replies, err := r.send(ctx, slot, commands)
 		if err == nil {
-			if repeat == 0 { // else the client may be using them still
+			before = replies[:len(x.Before)]
+			reply, err = r.replyOf(ctx, end, slot, x, script, replies, call)
+		}
+		if err == nil {
+			if repeats == 0 { // otherwise the client may be using them still
 				clear(script) // an argument may be a large record
 				clear(commands)
 				own.script, own.commands = script[:0], commands[:0]
@@ -117,33 +121,47 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 			}
 			return before, reply, nil
 		}
+		if err == errStray {
+			before, err = nil, r.stray(resets)
+		}
 		if try == 0 { // all others end with the round trip
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadline(ctx, end)
 			defer cancel()
 		}
-		if why, ok := err.(deferred); ok {
-			if waits.wait(ctx, why) {
-				continue // that was no repetition: nothing was done
-			}
-			err = why.ended(ctx)
-		}
-		err = waits.explain(err, r.timeout)
-		again := Broken(err) && repeat < maxRepeats
-		if repeat > 0 {
-			err = maybeDone{err}
-		}
-		if !again {
+		err = r.retries(ctx, err, &waits, &repeats)
+		if err != nil {
 			return before, reply, err
 		}
-		if repeat > 0 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*repeat)))):
-			}
-		}
-		repeat++
 	}
+}
+
+// retries returns nil if a round trip must be tried again after a try that has failed with err, when it is time
+// for that. Otherwise it returns the error of the round trip.
+func (r *Runner) retries(ctx context.Context, err error, waits *deferral, repeats *int) error {
+	if why, ok := err.(deferred); ok {
+		if waits.wait(ctx, why) {
+			return nil // that was no repetition: nothing was done
+		}
+		err = why.ended(ctx)
+	}
+	err = waits.explain(err, r.timeout)
+	before := *repeats
+	again := Broken(err) && before < maxRepeats
+	if before > 0 {
+		err = maybeDone{err}
+	}
+	if !again {
+		return err
+	}
+	*repeats++
+	if before > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*before)))):
+		}
+	}
+	return nil
 }
 
 // A scratch is where the commands of a round trip are put together. It is used again if the first try has
@@ -155,37 +173,29 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// try is one try of a round trip. The error is a deferred if nothing was done, and may be soon.
-func (r *Runner) try(ctx context.Context, end time.Time, slot string, x RoundTrip, commands []transport.Command, call int64) ([]any, Reply, error) {
-	last, resets := len(x.Before), r.resets.Load()
-	script := commands[last]
-	replies, err := r.send(ctx, slot, commands)
-	if err != nil {
-		return nil, Reply{}, err
-	}
-	before, value := replies[:last], replies[last]
+// replyOf returns the reply to the script of a try. The error is a deferred if nothing was done, and may be soon, or
+// errStray. If Redis does not know the script, replyOf sends it once more.
+func (r *Runner) replyOf(ctx context.Context, end time.Time, slot string, x RoundTrip, script transport.Command, replies []any, call int64) (Reply, error) {
+	value := replies[len(x.Before)]
 	if refusal, ok := value.(error); ok && isNoScript(refusal) {
+		var err error
 		value, err = r.eval(ctx, end, slot, x.Script.text, script)
-	}
-	if refusal, ok := value.(error); ok && err == nil {
-		if r.defers(refusal) {
-			return before, Reply{}, deferred{refusal}
+		if err != nil {
+			return Reply{}, err
 		}
-		for _, reply := range before {
+	}
+	if refusal, ok := value.(error); ok {
+		if r.defers(refusal) {
+			return Reply{}, deferred{refusal}
+		}
+		for _, reply := range replies[:len(x.Before)] {
 			if first, ok := reply.(error); ok {
 				value = first
 				break
 			}
 		}
 	}
-	var reply Reply
-	if err == nil {
-		reply, err = unframe(value, call)
-	}
-	if err == errStray {
-		return nil, Reply{}, r.stray(resets)
-	}
-	return before, reply, err
+	return unframe(value, call)
 }
 
 // eval sends a script that Redis does not know once more, by its text, until the end of the round trip.

@@ -53,7 +53,10 @@ func (s Secret) Bytes() []byte {
 // billion random secrets two have the same id with a probability of 10^-21. Only who has a signing key
 // can choose a secret, and to find one with a given id takes 2^128 hashes. (For a session of a user,
 // of whose id package middleware takes the first half, it takes 2^66: see SECURITY.md there.)
-func (s Secret) ID() string { return id(s.Bytes()) }
+func (s Secret) ID() string {
+	id, _ := IDOf(s.Bytes()) // which has the right size
+	return id
+}
 
 // IDOf returns the ID of the secret whose [Secret.Bytes] are b, and makes no copy of them. Its
 // error does not repeat b.
@@ -61,14 +64,10 @@ func IDOf(b []byte) (string, error) {
 	if len(b) != sha256.Size {
 		return "", errSize
 	}
-	return id(b), nil
-}
-
-func id(b []byte) string {
 	sum := sha256.Sum256(b)
 	var text [22]byte
 	base64.RawURLEncoding.Encode(text[:], sum[:16])
-	return string(text[:])
+	return string(text[:]), nil
 }
 
 // Format writes the public id, whatever the verb.

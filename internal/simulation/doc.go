@@ -1,58 +1,54 @@
-// Package simulation runs the whole of Latchkey in fake time: the middleware, the store
-// and the locks as they are, in several processes, over a simulated network and a Redis
-// that executes the real scripts. Hours of faults pass in seconds, and a seed brings
-// them back exactly.
+// Package simulation runs the whole of Latchkey in fake time: the real middleware, store and locks, in
+// several processes, over a simulated network and a Redis that executes the real scripts. Hours of faults
+// pass in seconds, and a seed repeats them exactly.
 //
 // # The way of one run
 //
-//   - Package plan draws a [plan.Plan] from a seed: options, requests and faults, each
-//     with its time. It is data, so that it can be cut down.
-//   - Package world carries it out, in one bubble of testing/synctest: each process is a
-//     middleware.Sessions over a store.Store over a redigo pool, whose connections lead
-//     through a simulated network to package fakeredis. A client calls the handler itself,
-//     with a cookie jar and a ResponseWriter of its own; a job calls Sessions.Update.
-//   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when,
-//     and what was answered; one whose handler reopens its session, or runs a second time,
-//     leaves two. Package history judges them all, and knows nothing of the rest.
-//   - What a cut connection had, and copies of commands, may come hours late. Then the visitors log in
-//     now and then until all has come, and the cookies of sessions that are over are tried once more.
-//   - A plan that breaks a rule is cut down to the few requests and faults that it takes,
-//     by running it again, and told as a story.
+//   - Package plan draws a [plan.Plan] from a seed: options, requests and faults, each with its time. A
+//     plan is data, so that it can be shrunk.
+//   - Package world carries the plan out, in one bubble of testing/synctest. Each process is a
+//     middleware.Sessions over a store.Store over a redigo pool, with connections that lead through a
+//     simulated network to package fakeredis. A client calls the handler directly, with a cookie jar and
+//     its own ResponseWriter. A job calls Sessions.Update.
+//   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when, and the
+//     response. A request leaves two if its handler reopens its session or runs a second time. Package
+//     history judges them all, and knows nothing else.
+//   - The commands on a cut connection, and copies of commands, may arrive hours late. Then the visitors
+//     log in now and then until all have arrived, and the cookies of ended sessions are tried again.
+//   - A plan that breaks a rule is shrunk to the few requests and faults that are needed, by running it
+//     again, and is then told as a story.
 //
 // # What is judged
 //
-// Each write appends a token of its own to a list in the session. So whoever reads the
-// session tells the order of all writes before it, and every one of them has its place:
-// a write that was answered is in every later read, two writes never build on the same
-// list, and nothing of a refused request is ever seen. Package history tells all rules.
+// Each write appends a unique token to a list in the session. So every read shows all writes before it, in
+// their order: a write that was answered is in every later read, two writes never build on the same list,
+// and nothing of a refused request is ever seen. Package history describes all rules.
 //
-// Some requests log in as one of few users, whose sessions are ended one by one, all, or all but
-// one, by a handler or from outside: each leaves a [history.Ending]. What was ended before a
-// request began is never alive in it, and nothing is saved in it; all others stay as they are.
+// Some requests log in as one of a few users. Sessions of users are ended one by one, all, or all but one,
+// by a handler or from outside; each ending leaves a [history.Ending]. A session that was ended before a
+// request began is never alive in that request, and nothing is saved in it. All other sessions stay as they
+// are.
 //
 // # Why a seed is enough
 //
-// Everything random comes from the seed: the plan from one generator, and what happens
-// to the commands on a connection from a generator of that connection, so that to leave
-// out one request changes little for the others. crypto/rand, from which Latchkey draws
-// its tokens and jitter, is seeded as well. One thread runs the bubble, and the garbage
-// collector waits for its end. Each message arrives in a nanosecond of its own.
+// All randomness comes from the seed. One generator draws the plan. Each connection has its own generator
+// for what happens to its commands, so that a plan with one request less is nearly the same for the others.
+// crypto/rand, from which Latchkey draws its tokens and jitter, is seeded as well. One thread runs the
+// bubble, and the garbage collector waits for its end. No two messages arrive in the same nanosecond.
 //
-// So most runs are the same each time. What is left are the dice of Go's runtime: of two
-// timers of the same instant, and of two cases of a select, either may be first. If a seed
-// does not bring back what it has shown, -exactly (make simulate EXACTLY=1) builds the test
-// anew with a runtime that has none. The race detector has the scheduler choose at random,
-// too, so with it a seed only names a plan.
+// So most runs are the same each time. The Go runtime still makes some random choices: of two timers of the
+// same instant, and of two ready cases of a select, either may be first. If a seed does not repeat what it
+// has shown, -exactly (make simulate EXACTLY=1) builds the test with a runtime that makes no such choices.
+// The race detector makes the scheduler choose at random, too, so with it a seed only names a plan.
 //
-// # The simulation itself
+// # How the simulation is tested
 //
-// It must find what it is there to find. The command internal/defects runs it over Latchkeys that
-// are broken on purpose, and package history is tested with histories that are wrong.
+// The simulation must find the errors that it is meant to find. The command internal/defects runs it on
+// versions of Latchkey that are broken on purpose, and package history is tested with wrong histories.
 //
 // # What cannot be simulated
 //
-// A bubble's time stands still while a goroutine waits for a sync.Mutex. The middleware
-// holds one while it opens or commits a session, so two goroutines of one request never
-// do that at once here; they take turns. The suite in internal/faults, with real processes,
-// does the other.
+// A bubble's time stands still while a goroutine waits for a sync.Mutex. The middleware holds a mutex while
+// it opens or commits a session, so two goroutines of one request never do that at once here; they take
+// turns. The suite in internal/faults, with real processes, covers that.
 package simulation

@@ -12,12 +12,11 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// A bubble leaves three things to chance: which of two timers of the same instant fires
-// first, which of two cases of a select that are ready is chosen, and whether a goroutine
-// that has called runtime.Gosched waits for all others, or for those until the scheduler's
-// next 61st step. So rarely do they matter that most runs are the same each time. To make
-// that all of them, -exactly builds the test anew, with a runtime that throws no dice.
-// Latchkey is not changed by that.
+// A bubble leaves three things to chance: which of two timers of the same instant fires first, which of
+// two ready cases of a select is chosen, and whether a goroutine that has called runtime.Gosched waits
+// for all others, or only until the scheduler's next 61st step. They matter so rarely that most runs are
+// the same each time. To make all runs the same, -exactly builds the test with a changed Go runtime
+// without these random choices. Latchkey itself is not changed.
 var undiced = []overlay.Edit{
 	overlay.In("$GOROOT/src/runtime", "timer.maybeAdd").Replace("t.rand = cheaprand()", "bubbleTimers++\nt.rand = bubbleTimers"),
 	overlay.Append("$GOROOT/src/runtime/time.go", "\nvar bubbleTimers uint32 // the first that was started fires first\n"),
@@ -25,11 +24,10 @@ var undiced = []overlay.Edit{
 	overlay.In("$GOROOT/src/runtime", "findRunnable").False("p.schedtick%61 == 0"),
 }
 
-// inside tells a test binary that it has been built that way.
+// inside is an environment variable. It tells a test binary that it was built that way.
 const inside = "LATCHKEY_SIMULATE_EXACTLY"
 
-// exactly runs this test binary's tests in one that has been built anew, with the given
-// arguments.
+// exactly builds this test binary with the changed runtime, and runs its tests with the given arguments.
 func exactly(args ...string) (err error) {
 	dir, err := os.MkdirTemp("", "simulate")
 	if err != nil {
@@ -58,14 +56,14 @@ func cmpOr(a, b error) error {
 	return b
 }
 
-// without returns the arguments of this process but for -exactly.
+// without returns the arguments of this process, except -exactly.
 func without() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
 		return strings.TrimLeft(arg, "-") == "exactly"
 	})
 }
 
-// With -exactly a seed brings back its run to the nanosecond of each message.
+// With -exactly a seed repeats its run to the nanosecond of each message.
 func TestASeedRepeatsItsRun(t *testing.T) {
 	if os.Getenv(inside) == "" {
 		t.Skip("only with -exactly, and without the race detector, whose scheduler throws dice")
@@ -73,8 +71,8 @@ func TestASeedRepeatsItsRun(t *testing.T) {
 	for s := *seed; s < *seed+100; s++ {
 		p := draw(t, s, *profile)
 		hash, tries := run(t, p).Hash, 3
-		// On a busy machine the scheduler may interrupt a goroutine that runs for 10 ms, at a
-		// moment that no seed decides.
+		// On a busy machine the scheduler may interrupt a goroutine that runs for 10 ms, at a moment that
+		// no seed determines.
 		for tries > 0 && run(t, p).Hash != hash {
 			tries--
 		}

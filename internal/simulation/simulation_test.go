@@ -39,11 +39,11 @@ func TestSimulation(t *testing.T) {
 	t.Log(progress())
 }
 
-// seeds is how many runs of each profile there are if nothing else is asked for.
+// seeds is the default number of runs of each profile.
 const seeds = 2
 
-// plans returns what is to be run: the plan of a file, the plans of all seeds as long as more are
-// wanted, or, if no number of operations is given, those of a few seeds of each profile.
+// plans returns the plans to run: the plan of a file, the plans of all seeds while more are wanted or, if
+// no number of operations is given, those of a few seeds of each profile.
 func plans(t *testing.T, more func() bool) iter.Seq[plan.Plan] {
 	return func(yield func(plan.Plan) bool) {
 		switch {
@@ -64,7 +64,7 @@ func plans(t *testing.T, more func() bool) iter.Seq[plan.Plan] {
 	}
 }
 
-// load returns the plan in the file that was given.
+// load returns the plan in the given file.
 func load(t *testing.T) (p plan.Plan) {
 	t.Helper()
 	text, err := os.ReadFile(*planFile)
@@ -87,10 +87,10 @@ func draw(t *testing.T, seed uint64, profile string) plan.Plan {
 	return p
 }
 
-// hanging is what is printed of a run that seems not to end. That of the test is for -timeout.
+// hanging is printed if a run seems not to end. The -timeout flag is for the whole test.
 const hanging = "a run hangs"
 
-// run carries out a plan, and collects garbage behind it.
+// run carries out a plan, then collects garbage.
 func run(t *testing.T, p plan.Plan) world.Result {
 	t.Helper()
 	hangs := time.AfterFunc(time.Minute, func() {

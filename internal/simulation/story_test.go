@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/world"
 )
 
-// story cuts down a plan that breaks a rule, and tells what happens in what is left.
+// story shrinks a plan that breaks a rule, and describes what happens in the rest.
 func story(t *testing.T, p plan.Plan, result world.Result) string {
 	t.Helper()
 	rule := result.Violations[0].Rule
@@ -22,7 +22,7 @@ func story(t *testing.T, p plan.Plan, result world.Result) string {
 		tries++
 		return run(t, p).Broke(rule)
 	}, func() bool { return time.Since(begun) > *patience })
-	// A run may have been another by chance, in the end.
+	// By chance, a run may differ from the first one.
 	for range 20 {
 		if again := run(t, small); again.Broke(rule) {
 			result = again

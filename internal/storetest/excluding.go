@@ -12,9 +12,9 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Requests of two processes for one session run one after another, and nothing is lost, also where
-// connections break all the time. No answered one is lost, and none is written twice. Only a Redis that
-// seems to be away may make one fail.
+// Requests of two processes for one session run one after another, and nothing is lost, even if
+// connections break all the time. No confirmed write is lost, and none is done twice. A request may only
+// fail if Redis seems to be unavailable.
 func excludes(s *site) {
 	const requests, rounds = 8, 10
 	s.create(s.process(patient), "first")
@@ -68,8 +68,8 @@ func excludes(s *site) {
 	s.wantFree()
 }
 
-// A process that waits for another gets the session soon after it is given back: it is
-// notified. Its lease would last for longer than the test may.
+// A process that waits for another gets the session soon after it is released: it is notified. The lease
+// lasts longer than the test may.
 func waitsForOtherProcess(s *site) {
 	a, b := s.process(patient), s.process(patient)
 	s.create(a, "0")

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// live is all that can happen to a session, as one process does it.
+// live does everything that can happen to a session, as one process.
 func (s *site) live(st *records.Engine) error {
 	ctx := s.Context()
 	much := strings.Repeat("much ", 10_000)
@@ -67,12 +67,12 @@ func life(s *site) {
 	}
 }
 
-// A connection that breaks leaves open whether Redis did the work, so that is repeated. Nobody
-// notices, whichever command it is, and whether or not Redis did the work.
+// If a connection breaks, it is unknown whether Redis did the work, so the command is repeated. Nothing
+// fails, whichever command it is, and whether or not Redis did the work.
 func anyConnectionBreaks(s *site) {
 	st, p := s.tapped(patient)
-	// live returns how many commands and exchanges of the store a life took. What comes late of the
-	// life before is counted there.
+	// live returns how many commands and round trips of the store a life took. Late commands of the life
+	// before are counted there.
 	live := func(fault redistest.Fault, at int64) (commands, exchanges int64, _ error) {
 		var sent, begun atomic.Int64
 		p.Inject(func(c redistest.Command) redistest.Fault {
@@ -113,13 +113,13 @@ func anyConnectionBreaks(s *site) {
 				s.Errorf("command %d of %d, %s: %v", n, all, name, err)
 			}
 			if exchanges > most {
-				s.Errorf("command %d, %s: %d exchanges, want at most one repetition: %d", n, name, exchanges, most)
+				s.Errorf("command %d, %s: %d round trips, want at most one repetition: %d", n, name, exchanges, most)
 			}
 		}
 	}
 }
 
-// Redis forgets the scripts at any time, and nobody notices.
+// Redis forgets the scripts at any time, and nothing fails.
 func scriptFlush(s *site) {
 	st := s.process(patient)
 	s.create(st, "0")
@@ -134,8 +134,8 @@ func scriptFlush(s *site) {
 	s.wantFree()
 }
 
-// Records of any size up to MaxBytes and of any bytes come back as they were saved. A larger
-// one is refused, and the one before stays.
+// Records of any size up to MaxBytes and of any bytes come back as they were saved. A larger record is
+// refused, and the one before stays.
 func largeAndBinary(s *site) {
 	st := s.process(patient)
 	s.create(st, "1")

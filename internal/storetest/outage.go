@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A holder that is killed, or cut off from Redis, blocks its session for its lease, and not for ever.
-// It learns that its lock is lost, and cannot write when it is back.
+// A holder that is killed, or cut off from Redis, blocks its session only for its lease. When it is back,
+// it learns that its lock is lost, and cannot write.
 func holderCutOff(s *site) {
 	o := patient
 	o.Lease = 2 * time.Second
@@ -34,8 +34,8 @@ func holderCutOff(s *site) {
 	s.wantFree()
 }
 
-// A take whose reply never comes leaves no lock behind. A commit whose reply never comes is
-// unavailable, though it was done, and leaves none either.
+// A take without a reply leaves no lock behind. A commit without a reply is unavailable, although it was
+// done, and leaves no lock either.
 func withoutReply(s *site) {
 	a, p := s.tapped(hasty)
 	b := s.process(patient)
@@ -53,8 +53,8 @@ func withoutReply(s *site) {
 	s.wantFree()
 }
 
-// While Redis is down everything is unavailable, never absent. When it is back without its
-// data, the sessions are not found, nobody makes them up, and all works again by itself.
+// While Redis is down everything is unavailable, never absent. When it is back without its data, the
+// sessions are not found and not adopted, and everything works again by itself.
 func redisRestarts(s *site) {
 	st := s.process(hasty)
 	s.create(st, "before")
@@ -81,8 +81,8 @@ func redisRestarts(s *site) {
 	s.wantData("newer")
 }
 
-// A Redis that hangs makes everything unavailable by the Timeout. What it was sent meanwhile it
-// may do when it goes on, and all is well then.
+// If Redis hangs, everything is unavailable within the Timeout. When Redis goes on, it may execute the
+// commands that it was sent meanwhile, and then everything works.
 func redisIsSilent(s *site) {
 	st := s.process(hasty)
 	s.create(st, "before")
@@ -107,8 +107,8 @@ func redisIsSilent(s *site) {
 	s.wantData("after")
 }
 
-// A Redis that is full refuses to store. The record stays as it was, and the session is free
-// at once. But a session can be taken, and ended.
+// A full Redis refuses to store. The record stays as it was, and the session is free at once. But a
+// session can be taken, and ended.
 func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
@@ -131,8 +131,8 @@ func redisIsFull(s *site) {
 	s.wantError("Load", err, store.ErrGone)
 }
 
-// The client stays its owner's: a closed store is unavailable, and another on the same client
-// works.
+// The client still belongs to its owner: after Close a store is unavailable, and another store on the
+// same client works.
 func closeLeavesTheClient(s *site) {
 	client := s.open(s, s.redis.Addr, patient.Timeout)
 	a, b := records.New(client, patient), records.New(client, patient)

@@ -1,12 +1,12 @@
-// Package storetest checks that a store on any [transport.Client] keeps its promises. Whoever
-// tests a client says how to make it:
+// Package storetest checks that a store on any [transport.Client] keeps its promises. The test of a
+// client says how to make one:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, open)
 //	}
 //
-// Each promise is a subtest, and a function here whose comment states it. What does not depend
-// on the client is tested in package store alone.
+// Each promise is a subtest, and a function here whose comment states it. Behaviour that does not depend
+// on the client is tested in package store.
 package storetest
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// An Open returns a client of the Redis at an address, host:port, to be closed when t ends. Each
-// of its exchanges takes at most timeout. It must speak RESP2, which is what package redistest's
-// proxies know.
+// An Open returns a client of the Redis at an address, host:port. It closes the client when t ends. Each
+// round trip takes at most timeout. The client must speak RESP2, the only protocol that package
+// redistest's proxies know.
 type Open func(t testing.TB, address string, timeout time.Duration) transport.Client
 
 // Run checks all promises on real servers, each in a parallel subtest.
@@ -33,7 +33,7 @@ func Run(t *testing.T, open Open) {
 	RunOn(t, func(t testing.TB) *redistest.Server { return redistest.Real(t) }, open)
 }
 
-// RunOn is Run on servers that start starts. One may be a whole cluster.
+// RunOn is Run on the servers that start starts. A server may be a whole cluster.
 func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 	t.Helper()
 	for name, check := range map[string]func(*site){
@@ -59,7 +59,7 @@ func RunOn(t *testing.T, start func(testing.TB) *redistest.Server, open Open) {
 	}
 }
 
-// The keys of the session that most tests have, and of the one that Renew gives.
+// The keys of the session in most tests, and of the session after Renew.
 const (
 	theID  = "theID"
 	newID  = "newID"
@@ -68,10 +68,10 @@ const (
 	moved  = "latchkey:{newID}"
 )
 
-// patient are options for what is not about time: nothing runs out, even on a busy machine.
+// patient are options for tests in which time does not matter: nothing expires, even on a busy machine.
 var patient = records.Options{Lease: time.Minute, Timeout: 10 * time.Second}
 
-// hasty are options for what is about a Redis that does not answer.
+// hasty are options for tests with a Redis that does not answer.
 var hasty = records.Options{Lease: time.Minute, Timeout: time.Second}
 
 // A site is a Redis, and the processes that use it.
@@ -87,7 +87,7 @@ func (s *site) process(o records.Options) *records.Engine {
 	return s.processAt(s.redis.Addr, o)
 }
 
-// tapped returns that of one whose commands go through a proxy.
+// tapped returns the store of a process whose commands go through a proxy.
 func (s *site) tapped(o records.Options) (*records.Engine, *redistest.Proxy) {
 	s.Helper()
 	p := redistest.NewProxy(s.T, s.redis)
@@ -104,23 +104,23 @@ func (s *site) processAt(address string, o records.Options) *records.Engine {
 	return st
 }
 
-// isStores reports whether a command is the store's, and not the client's own.
+// isStores reports whether a command comes from the store, and not from the client itself.
 func isStores(c redistest.Command) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "latchkey:{") })
 }
 
-// begins reports whether a command is the first one of an exchange, except where it frees a lock in
-// the background.
+// begins reports whether a command is the first one of a round trip. Commands that free a lock in the
+// background do not count.
 func begins(c redistest.Command) bool {
 	return c.Name == "SET" && strings.HasSuffix(c.Args[0], ".lock") || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
 }
 
-// decides reports whether a command is the one of an exchange whose reply says how it went.
+// decides reports whether a command is the one of a round trip whose reply shows the result.
 func decides(c redistest.Command) bool {
 	return c.Name == "MGET" || c.Name == "EVALSHA" || c.Name == "EVAL"
 }
 
-// next makes the next exchange of the store fail, once.
+// next makes the next round trip of the store fail, once.
 func next(p *redistest.Proxy, fault redistest.Fault) {
 	done := false
 	p.Inject(func(c redistest.Command) redistest.Fault {
@@ -155,7 +155,7 @@ func (s *site) save(h *records.Hold, data string) {
 	}
 }
 
-// wantData checks what is stored, by a process that did not store it.
+// wantData checks the stored data, in a process that did not store it.
 func (s *site) wantData(want string) {
 	s.Helper()
 	r, err := s.process(patient).Load(s.Context(), theID, records.Terms{})

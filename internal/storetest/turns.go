@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Turns checks that processes which compete for one session get it about equally often. open returns
-// the store of one more process; all have the same Redis, and are closed by it when the test ends.
+// Turns checks that processes which compete for one session get it about equally often. open returns the
+// store of one more process; all use the same Redis, and open closes them when the test ends.
 func Turns(t *testing.T, open func(t testing.TB) *store.Store) {
 	t.Helper()
 	const processes, requests, enough = 4, 16, 100
@@ -53,7 +53,7 @@ func Turns(t *testing.T, open func(t testing.TB) *store.Store) {
 	}
 	clients.Wait()
 	t.Logf("the processes had %d turns", served)
-	// Where the turns break, one has fifty times as many as another.
+	// If turns are broken, one process gets fifty times as many as another.
 	if most, least := slices.Max(served[:]), slices.Min(served[:]); most > 4*least {
 		t.Errorf("one process had %d turns, and another one %d", most, least)
 	}

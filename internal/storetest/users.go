@@ -14,14 +14,14 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// idOf returns the id of the n-th session of a user.
+// idOf returns the ID of a user's n-th session.
 func idOf(st *records.Engine, user string, n int) string {
 	tag := st.Tag(user)
 	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
 }
 
-// liveAsUser is all that can happen to the sessions of a user, as one process does it. n is a number
-// that no life before had.
+// liveAsUser does everything that can happen to the sessions of a user, as one process. n is a number
+// that no earlier life had.
 func (s *site) liveAsUser(st *records.Engine, n int) error {
 	ctx, terms := s.Context(), records.Terms{}
 	n *= 10
@@ -98,15 +98,15 @@ type content string
 func (c content) Size() int                { return len(c) }
 func (c content) AppendTo(b []byte) []byte { return append(b, c...) }
 
-// A user logs in twice, and ends one session, all others, and all.
+// A user logs in twice, and ends one session, all other sessions, and all sessions.
 func users(s *site) {
 	if err := s.liveAsUser(s.process(patient), 0); err != nil {
 		s.Error(err)
 	}
 }
 
-// The same, where a connection breaks: nobody notices, whichever command it is, and whether or not
-// Redis did the work.
+// The same, but a connection breaks. Nothing fails, whichever command it is, and whether or not Redis did
+// the work.
 func usersOnBadNetwork(s *site) {
 	st, p := s.tapped(patient)
 	lives := 0
@@ -142,15 +142,15 @@ func usersOnBadNetwork(s *site) {
 	}
 }
 
-// RunUsers checks, also over RESP3, whose replies have other types, that users' sessions live, and that
-// to take and to load one takes no script.
+// RunUsers checks, also over RESP3 with its other types of replies, that users' sessions work, and that
+// taking or loading one needs no script.
 func RunUsers(t *testing.T, open Open) {
 	t.Helper()
 	s := &site{T: t, open: open, redis: redistest.Real(t)}
 	if err := s.liveAsUser(s.process(patient), 0); err != nil {
 		s.Fatal(err)
 	}
-	s.redis = redistest.Real(t) // where nothing is being cleaned up
+	s.redis = redistest.Real(t) // on which no cleanup is under way
 	st := s.process(patient)
 	id := idOf(st, "bob", 1)
 	err := st.CreateRecord(s.Context(), id, records.Record{Data: []byte("1"), Created: time.Now(), User: "bob"}, records.Terms{})

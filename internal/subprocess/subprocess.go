@@ -20,9 +20,8 @@ type Process struct {
 	err  error         // how it ended; read it after done
 }
 
-// Start starts cmd. What the program writes goes to the log, except where cmd.Stdout is
-// set. It dies with the test binary where the system can do that; EndWith or Kill ends
-// it before.
+// Start starts cmd. The program's output goes to the log, except standard output if cmd.Stdout is set.
+// The program dies with the test binary if the system supports that. EndWith or Kill ends it earlier.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stderr = &p.log
@@ -40,8 +39,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// EndWith kills the process when the test ends. If the test has failed, the log is kept
-// among its artifacts: go test keeps those with -artifacts.
+// EndWith kills the process when the test ends. If the test has failed, the log is kept among its
+// artifacts; see go test -artifacts.
 func (p *Process) EndWith(tb testing.TB) {
 	tb.Cleanup(func() {
 		p.Kill()
@@ -71,8 +70,8 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
-// Await waits until ready returns true. It is an error if that takes half a minute, or the process
-// ends before.
+// Await waits until ready returns true. It returns an error after half a minute, or if the process ends
+// before.
 func (p *Process) Await(ready func() bool) error {
 	for begun := time.Now(); !ready(); {
 		select {
@@ -90,7 +89,7 @@ func (p *Process) Await(ready func() bool) error {
 // Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns how the process ended. It is for after Done.
+// Err returns how the process ended. Call it after Done.
 func (p *Process) Err() error { return p.err }
 
 // PID returns the number of the process.

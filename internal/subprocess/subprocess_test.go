@@ -19,7 +19,7 @@ func start(t *testing.T, script string) *subprocess.Process {
 	return p
 }
 
-// The log has both streams, and Err is that of the program.
+// The log has both streams, and Err is the error of the program.
 func TestEndsByItself(t *testing.T) {
 	t.Parallel()
 	p := start(t, "echo out; echo err >&2; exit 3")
@@ -33,7 +33,7 @@ func TestEndsByItself(t *testing.T) {
 	p.Kill() // does nothing
 }
 
-// Kill ends a process that is stopped, too.
+// Kill also ends a process that is stopped.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p := start(t, "exec sleep 1000")
@@ -44,7 +44,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// What is given as the command's output does not go to the log.
+// If the command has another output, that does not go to the log.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -1,4 +1,4 @@
-// Package surface tests what programs outside of this module see.
+// Package surface tests the part of the module that other programs see.
 package surface
 
 import (
@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write exported.txt")
 
-// Nobody exports a name by accident, nor takes one away: exported.txt lists them.
+// No name is exported by accident, and none is removed: exported.txt lists them.
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
 	var names []string

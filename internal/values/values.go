@@ -2,7 +2,7 @@
 //
 // The encoded form is one JSON object with sorted keys, whose values are the bytes that [Encode] returned:
 // equal sessions are equal bytes, and people can read them. json.go encodes and decodes one value, format.go
-// and parse.go all of them.
+// all of them.
 package values
 
 import (
@@ -15,11 +15,11 @@ type entry struct{ key, raw string }
 
 // size returns how many bytes the entry takes in the encoded form, with its comma.
 func (e entry) size() int {
-	key := len(e.key) + len(`"":,`)
+	key := len(`""`) + len(e.key)
 	if !plain(e.key) {
-		key = len(appendKey(nil, e.key)) + len(":,")
+		key = len(quoted(e.key))
 	}
-	return key + len(e.raw)
+	return key + len(":,") + len(e.raw)
 }
 
 // Values are a session's values. The zero Values are empty.
@@ -57,18 +57,18 @@ func (v *Values) Put(key, raw string, limit int) (changed bool, tooLarge int) {
 	if found && was == raw {
 		return false, 0
 	}
-	e, total := entry{key, raw}, v.total+len(raw)-len(was)
+	total := v.total + len(raw) - len(was)
 	if !found {
-		total = v.total + e.size()
+		total = v.total + entry{key, raw}.size()
 	}
-	if size := encodedSize(total); size > limit && total > v.total {
+	if size := len("{") + total; size > limit && total > v.total {
 		return false, size
 	}
 	if !found {
 		v.length++
 	}
 	v.total = total
-	v.change(e)
+	v.change(key, raw)
 	return true, 0
 }
 
@@ -80,34 +80,32 @@ func (v *Values) Delete(key string) bool {
 	}
 	v.length--
 	v.total -= entry{key, was}.size()
-	if _, based := find(v.base, key); based {
-		v.change(entry{key: key})
-		return true
-	}
-	v.own()
-	at, _ := find(v.changes, key)
-	v.changes = slices.Delete(v.changes, at, at+1)
+	v.change(key, "")
 	return true
 }
 
-func (v *Values) change(e entry) {
-	v.own()
-	at, found := find(v.changes, e.key)
-	if found {
-		v.changes[at].raw = e.raw
-		return
-	}
-	v.changes = slices.Insert(v.changes, at, e)
-	if len(v.changes) > maxChanges {
-		v.fold()
-	}
-}
-
-// own copies changes that other sessions read, too, with room for one more.
-func (v *Values) own() {
+// change notes that key has the value raw from now on, or no value if raw is empty. It first copies changes that
+// other sessions read, too, with room for one more.
+func (v *Values) change(key, raw string) {
 	if v.shared {
 		v.changes = append(make([]entry, 0, len(v.changes)+1), v.changes...)
 		v.shared = false
+	}
+	inBase := true
+	if raw == "" {
+		_, inBase = find(v.base, key)
+	}
+	at, found := find(v.changes, key)
+	switch {
+	case !inBase: // only the changes have the value that is deleted
+		v.changes = slices.Delete(v.changes, at, at+1)
+	case found:
+		v.changes[at].raw = raw
+	default:
+		v.changes = slices.Insert(v.changes, at, entry{key, raw})
+		if len(v.changes) > maxChanges {
+			v.fold()
+		}
 	}
 }
 
@@ -144,11 +142,9 @@ func (v *Values) Snapshot() *Snapshot {
 func (s *Snapshot) Values() Values { return s.values }
 
 // Size returns how many bytes [Snapshot.AppendTo] appends.
-func (s *Snapshot) Size() int { return encodedSize(s.values.total) }
-
-// encodedSize returns the size of the encoded form of entries whose sizes make total: the last one
-// has no comma.
-func encodedSize(total int) int { return max(len("{}"), len("{")+total) }
+func (s *Snapshot) Size() int {
+	return max(len("{}"), len("{")+s.values.total) // the last entry has no comma
+}
 
 // Keys returns the keys, sorted.
 func (v *Values) Keys() []string {

@@ -1,5 +1,5 @@
-// Command clusterapp is like the demo, for the fault suite: the same sessions at the same paths,
-// on a Redis Cluster or on what sentinels watch, by a client that the demo does not know.
+// Command clusterapp is like the demo, for the fault suite: the same sessions at the same paths, but on a
+// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know.
 package main
 
 import (
@@ -31,7 +31,7 @@ type config struct {
 	master          string   // its name, for sentinels; "": a cluster
 	key             []byte
 	lease, lockWait time.Duration
-	timeout         time.Duration // of an exchange
+	timeout         time.Duration // of a round trip
 	work            time.Duration
 }
 
@@ -94,7 +94,7 @@ func serve(ctx context.Context, l net.Listener, handler http.Handler, patience t
 	return <-drained
 }
 
-// newApp returns the demo's endpoints for its visitors; see newApp there.
+// newApp returns the endpoints of the demo that visitors use; see newApp there.
 func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	s, err := middleware.New(st, middleware.Options{
 		Keys:     [][]byte{c.key},
@@ -196,5 +196,5 @@ func params(w http.ResponseWriter, _ *http.Request, s *session.Session) {
 			names = append(names, name)
 		}
 	}
-	_ = json.NewEncoder(w).Encode(names) // strings only; the client may be gone
+	_ = json.NewEncoder(w).Encode(names) // strings only; the client may have gone
 }

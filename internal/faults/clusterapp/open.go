@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// open returns a store over the client that c names, with the defaults of that client but for what
-// its package advises.
+// open returns a store over the client that c names, with the defaults of that client, except for the
+// settings that its package recommends.
 func open(c config) (*store.Store, error) {
 	o := store.Options{Lease: c.lease, Timeout: c.timeout}
 	switch {
@@ -32,7 +32,7 @@ func open(c config) (*store.Store, error) {
 		return goredisstore.New(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs:                 c.addrs,
 			ContextTimeoutEnabled: true,
-			// So long a stopped node is asked where the slots are.
+			// This is how long go-redis waits for a stopped node when it asks for the slots.
 			ReadTimeout: cmp.Or(c.timeout, locker.DefaultTimeout),
 		}), o)
 	}

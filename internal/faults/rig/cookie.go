@@ -10,8 +10,8 @@ import (
 // tagSize is how many bytes of a user's cookie stand for the user.
 const tagSize = 12
 
-// RecordKey returns the key of the record that a cookie, name=value, opens. Only tests may
-// look into a cookie like this: it is signed, and contains the secret.
+// RecordKey returns the key of the record that a cookie, name=value, opens. Only tests may read a cookie
+// like this: it is signed, and contains the secret.
 func RecordKey(tb testing.TB, cookie string) string {
 	tb.Helper()
 	_, value, _ := strings.Cut(cookie, "=")

@@ -19,9 +19,9 @@ import (
 //go:embed preload/machine.c
 var preloadText []byte
 
-// A Machine is what a Redis seems to run on: its clock can jump, and its disk
-// reports what it has really written. (libfaketime, a library that changes the clock,
-// hangs at the start of a Redis with jemalloc.)
+// A Machine is the machine on which a Redis seems to run: its clock can jump, and its disk reports what
+// it has really written. (libfaketime, a library that changes the clock, hangs at the start of a Redis
+// with jemalloc.)
 type Machine struct {
 	Env []string // for redistest.RealWith
 
@@ -77,7 +77,7 @@ func NewMachine(tb testing.TB) *Machine {
 	}
 }
 
-// SetClock makes the clock differ from the true one from now on.
+// SetClock makes the clock differ from the real one by the given time from now on.
 func (m *Machine) SetClock(by time.Duration) { atomic.StoreInt64(&m.shared.jump, by.Milliseconds()) }
 
 // Syncs returns how often Redis's log was synced.

@@ -10,8 +10,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Replica starts a replica of the Redis at addr, which may be a wire to it, and waits
-// until it has all data.
+// Replica starts a replica of the Redis at addr, which may be a wire to it, and waits until the replica
+// has all data.
 func Replica(tb testing.TB, addr string) *redistest.Server {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -31,7 +31,7 @@ func awaitReplica(tb testing.TB, r *redistest.Server) {
 	})
 }
 
-// Follow makes a server a replica of another, and waits likewise.
+// Follow makes a server a replica of another, and waits until it follows its master.
 func Follow(tb testing.TB, r, master *redistest.Server) {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(master.Addr)
@@ -80,7 +80,7 @@ func Role(r *redistest.Server) string {
 	return role
 }
 
-// await waits for something without which the test cannot continue.
+// await waits for a condition without which the test cannot continue.
 func await(tb testing.TB, patience time.Duration, what string, ok func() bool) {
 	tb.Helper()
 	for begun := time.Now(); !ok(); <-time.After(5 * time.Millisecond) {

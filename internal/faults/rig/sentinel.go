@@ -11,14 +11,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Sentinels are three processes that watch a master and its replicas, and promote a
-// replica when two of them find that the master does not answer.
+// Sentinels are three processes that watch a master and its replicas, and promote a replica when two of
+// them agree that the master does not answer.
 type Sentinels struct {
 	Addrs []string // host:port
 }
 
-// NewSentinels starts them, and waits until they know each other and the replicas. They
-// end with the test.
+// NewSentinels starts the sentinels, and waits until they know each other and the replicas. They end with
+// the test.
 func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentinels {
 	tb.Helper()
 	s := &Sentinels{}
@@ -26,7 +26,7 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 		s.Addrs = append(s.Addrs, redistest.Sentinel(tb, master, 2))
 	}
 	for _, at := range s.Addrs {
-		// They talk more often than by default, so that tests are faster.
+		// They exchange messages more often than by default, so that tests are faster.
 		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
 	}
 	for _, at := range s.Addrs {
@@ -36,16 +36,14 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 		})
 	}
 	for _, at := range s.Addrs {
-		// A sentinel that does not know of the failover after four such periods would undo
-		// it.
+		// A sentinel that has not heard of the failover after four such periods would undo it.
 		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 2000)
 	}
 	return s
 }
 
-// Watch makes the sentinels take a master for dead that has not answered for 700 ms. They
-// are more patient before, and after the failover: on a busy machine, a master that is
-// slow must not pass for a dead one.
+// Watch makes the sentinels consider a master dead after 700 ms without an answer. Before, and after the
+// failover, they wait longer: a master that is slow on a busy machine must not be considered dead.
 func (s *Sentinels) Watch(tb testing.TB) {
 	tb.Helper()
 	s.set(tb, "down-after-milliseconds", 700)
@@ -60,8 +58,7 @@ func (s *Sentinels) set(tb testing.TB, option string, value int) {
 	}
 }
 
-// AwaitMaster waits until the sentinels have another master than before, and returns its
-// address.
+// AwaitMaster waits until the sentinels have another master than before, and returns its address.
 func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 	tb.Helper()
 	now := before
@@ -77,8 +74,8 @@ func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 	return now
 }
 
-// Hurry makes the sentinels demote a stale master within one second instead of eight. It
-// waits until all of them know the master.
+// Hurry makes the sentinels demote a stale master within one second instead of eight. It waits until all
+// of them know the master.
 func (s *Sentinels) Hurry(tb testing.TB, master string) {
 	tb.Helper()
 	for _, at := range s.Addrs {

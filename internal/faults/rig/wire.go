@@ -1,5 +1,5 @@
-// Package rig has the real parts of the fault suite: wires that can be made to fail, replicas,
-// sentinels, and clocks. The servers come from package redistest, the demos from package demotest.
+// Package rig has the real parts of the fault suite: wires that can be made to fail, replicas, sentinels,
+// and clocks. The servers come from package redistest, the demos from package demotest.
 package rig
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A Wire leads to a server, like a TCP proxy, a load balancer or a virtual IP. What goes through it
-// can be delayed, cut off and repeated, and it can be made to lead elsewhere. It knows nothing about
-// the protocol: to hit a certain command, use redistest.Proxy.
+// A Wire leads to a server, like a TCP proxy, a load balancer or a virtual IP. It can delay, cut off and
+// repeat bytes, and lead to another server. It does not know the protocol: to hit a certain command, use
+// redistest.Proxy.
 type Wire struct {
 	Addr string // host:port
 	URL  string // redis://host:port
@@ -26,20 +26,20 @@ type Wire struct {
 	target   string
 	open     map[*connection]bool
 	up, down *Trouble // nil: none
-	seen     int      // pieces, by those of Every
-	happened int      // how many have come twice
+	seen     int      // number of pieces, for Every
+	happened int      // how many pieces have come twice
 }
 
 // A Trouble is what happens to the bytes in one direction until Heal.
 type Trouble struct {
-	Latency, Jitter time.Duration // they come later, by Latency more or less Jitter
-	Hold            bool          // they come when it is over, as when a network is whole again
-	Lose            bool          // they never come
-	Bytewise        bool          // each byte comes alone
-	Limit           int           // the connection ends after so many, if it is not 0; -1: after none
+	Latency, Jitter time.Duration // they arrive later, by Latency plus or minus Jitter
+	Hold            bool          // they arrive after Heal, as when a network is whole again
+	Lose            bool          // they never arrive
+	Bytewise        bool          // each byte arrives alone
+	Limit           int           // the connection ends after that many bytes, if it is not 0; -1: after none
 
-	// One piece in Every comes twice, the copy after Later others. A piece is what is read at once,
-	// or so many Lines of that. Redis sends in pieces of any number of replies.
+	// One piece in Every comes twice, the copy after Later other pieces. A piece is the bytes of one
+	// read, or that many Lines of them. Redis sends pieces with any number of replies.
 	Every, Later, Lines int
 
 	over chan struct{} // closed by Heal
@@ -71,7 +71,7 @@ func NewWire(tb testing.TB, target string) *Wire {
 	return w
 }
 
-// Lead makes new connections lead to another server. Open ones stay with theirs.
+// Lead makes new connections lead to another server. Open connections stay with their server.
 func (w *Wire) Lead(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,8 +108,8 @@ func (w *Wire) Join(tb testing.TB) {
 	w.running.Go(func() { w.accept(listener) })
 }
 
-// Trouble makes trouble for what clients send, and for what they get; nil: none. Both are for all
-// connections, including those that are open.
+// Trouble causes trouble for the bytes that clients send (up), and for the bytes that they get (down);
+// nil: none. It affects all connections, including open ones.
 func (w *Wire) Trouble(up, down *Trouble) {
 	w.Heal()
 	w.mu.Lock()
@@ -122,7 +122,7 @@ func (w *Wire) Trouble(up, down *Trouble) {
 	w.up, w.down = up, down
 }
 
-// Heal ends all trouble. Connections that have lost something end, too.
+// Heal ends all trouble. Connections that have lost bytes end, too.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *Wire) Heal() {
 	}
 }
 
-// Happened returns how many pieces have come twice, ever.
+// Happened returns how many pieces have come twice so far.
 func (w *Wire) Happened() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func (w *Wire) connect(client net.Conn) {
 	w.mu.Unlock()
 	server, err := net.Dial("tcp", target)
 	if err != nil {
-		return // the server is away: the client finds its connection closed
+		return // the server is unavailable: the client finds its connection closed
 	}
 	c := &connection{client: client, server: server}
 	defer c.close()
@@ -179,13 +179,13 @@ func (w *Wire) connect(client net.Conn) {
 	delete(w.open, c)
 }
 
-// A piece is what was read at once.
+// A piece is the bytes of one read.
 type piece struct {
 	bytes []byte
 	at    time.Time
 }
 
-// carry takes what comes from one side to the other, through the trouble that there is.
+// carry copies the bytes from one side to the other, subject to the trouble.
 func (w *Wire) carry(c *connection, from io.Reader, to io.Writer, trouble **Trouble) {
 	defer c.close()
 	pieces, ended := make(chan piece, 4096), make(chan struct{})
@@ -233,7 +233,7 @@ func (w *Wire) carry(c *connection, from io.Reader, to io.Writer, trouble **Trou
 	}
 }
 
-// wait returns when a piece that came at a time is to go on.
+// wait returns when a piece that arrived at a time may go on.
 func (t *Trouble) wait(at time.Time) {
 	delay := t.Latency
 	if t.Jitter > 0 {
@@ -249,7 +249,7 @@ func (t *Trouble) wait(at time.Time) {
 	}
 }
 
-// later is a copy that comes when so many other pieces have.
+// A later is a copy that comes after that many other pieces.
 type later struct {
 	bytes []byte
 	left  int
@@ -283,7 +283,7 @@ func (w *Wire) cut(t *Trouble, whole []byte, copies *[]*later) (out [][]byte) {
 	return out
 }
 
-// linewise cuts text behind each so many lines; 0: not at all.
+// linewise cuts text after every given number of lines; 0: not at all.
 func linewise(text []byte, lines int) (all [][]byte) {
 	for n := 0; lines > 0; n = 0 {
 		end := 0

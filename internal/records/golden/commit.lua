@@ -1,44 +1,44 @@
--- Ends the holds of one process up to now: writes the record (or its tombstone), or
--- only puts off its timeout, if the token has the lock and the record is the one that
--- they have built on. Then the next holder has the lock.
+-- Ends the holds of one process so far: writes the record (or its tombstone), or only extends its
+-- timeout, if the token has the lock and the record is the one on which the holds were built. Then it
+-- passes the lock to the next holder.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue
 -- KEYS[4] mark, of a user's session, see user.go   KEYS[5] list, if the record is a tombstone
--- the last key: where the record to be written is, if it is staged; see staged.go
+-- the last key: the staged record, if the record is staged; see staged.go
 -- ARGV[1] number of the call, negative for a repetition   ARGV[2] token
 -- ARGV[3] revision of the record that was read or written last
--- ARGV[4] time to live of the record in ms, '' to leave it as it is; with a next holder it is
---         longer than the time for which those that wait need the record
+-- ARGV[4] time to live of the record in ms, '' to leave it as it is; with a next holder it is long enough
+-- for all waiters
 -- ARGV[5] record, or the beginning of a staged one; '' to leave it as it is
--- The others may be '', and those at the end missing:
+-- ARGV[6] to ARGV[10] may be '', and missing at the end:
 -- ARGV[6] the mark as it was read, of a user's session, unless the record is a tombstone
 -- ARGV[7] token of the next holder; without one the lock is freed   ARGV[8] its lease in ms
--- ARGV[9] '1': quiet, the record has no longer afterwards than it has now
+-- ARGV[9] '1': quiet, the time to live is not extended
 -- ARGV[10] '1': the record is staged
--- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it
--- was; {3, why}: lost, but an earlier try of this call may have been done before that, or may
--- be done yet. why is {0, token}: another has the lock; {-1}: nobody has; or as changed says.
+-- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it was; {3,
+-- why}: lost, but an earlier try of this call may have been executed, or may be executed later. why is
+-- {0, token}: another token has the lock; {-1}: the lock is free; or a result of changed.
 --
--- The lock keeps others out; what keeps a write from being lost is the revision. A token
--- may get the lock a second time, by a take that comes late. By then others may have
--- written, and the record has another revision. Since no revision comes back, each write is
--- done once, on what its writer has read, or never.
+-- The lock keeps others out. The revision protects a write from being lost: a take that comes late may
+-- give a token the lock a second time. By then others may have written, and the record has another
+-- revision. Since no revision comes back, each write is done once, on the record that its writer has
+-- read, or never.
 local lock, revision, ttl, record, to = KEYS[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7] or ''
 local quiet, staged = ARGV[9] == '1', ARGV[10] == '1' and KEYS[#KEYS]
 local user = #KEYS > (staged and 4 or 3)
 
--- Nearly always all is as it should be, and nobody waits, or not for this lock to be freed. This
--- does what all below it would do then, and makes none of the functions for that.
+-- The usual case: everything is as expected, and no process waits, or none waits for this lock to be
+-- freed. This does what the code below would do then, but without creating its functions.
 --
--- It asks whether others wait, although those could leave a mark in the lock when they
--- join the queue: to have MGET read one key more is 1.4 % of what a request costs Redis. To
--- compare the revision is 6 %, and nothing can take its place.
+-- It asks whether others wait, although they could leave a mark in the lock when they join the queue: one
+-- more key in MGET is 1.4 % of the cost of a request in Redis. Comparing the revision is 6 %, and nothing
+-- can replace it.
 local found = user and redis.pcall('MGET', lock, KEYS[3], KEYS[4]) or redis.pcall('MGET', lock, KEYS[3])
 local others = found[2] -- rule: a commit knows whether others wait
-if found[1] == ARGV[2] -- rule: the lock has the token of who commits
+if found[1] == ARGV[2] -- rule: the lock has the token of the commit
   and (not others or to ~= '' and ttl ~= '') and #revision == 16 and not quiet
   and (not user or found[3] == ARGV[6]) -- rule: the mark is the one that was read
   and redis.pcall('GETRANGE', KEYS[1], '12', '27') == revision then -- rule: the record is the one that the commit was built on
-  -- What Redis refuses, since it is full, say, is tried once more below, for the error.
+  -- If Redis refuses the write, for example because it is full, it is tried again below, for the error.
   local stored = true
   if staged then
     stored = redis.pcall('RENAME', staged, KEYS[1]).ok
@@ -63,16 +63,15 @@ end
 local function script()
 -- The part of the scripts of a lock with a queue; see turns.go in package lease.
 --
--- The queue is a string: the places of the processes that wait, first come first,
--- with a space after each. A place is <channel>/<number>. One that begins with -
--- cannot be notified, and asks by itself. Where these keys or commands are
--- not permitted there is no queue, and the first that tries wins.
--- The part of scripts that write what is small and does not stay: a lock, a queue, a tombstone.
+-- The queue is a string: the places of the waiting processes, first come first, with a space after each.
+-- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If
+-- these keys or commands are not permitted, there is no queue, and the first place that tries gets the
+-- lock.
+-- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
 
--- set is redis.call('SET', ...), also where Redis is full. Redis refuses no memory to a script
--- that has called a command which writes, and PEXPIRE is one, although it changes nothing here:
--- no key that is there expires sooner than in a millisecond. A record that is saved must not be
--- written by set, nor after it.
+-- set is redis.call('SET', ...), but it also works if Redis is full. Redis refuses no memory to a script
+-- that has called a write command. PEXPIRE is such a command, and here it changes nothing: no existing
+-- key expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
 local function set(...)
   local reply = redis.pcall('SET', ...)
   if reply and reply.err then
@@ -83,7 +82,7 @@ local function set(...)
 end
 
 
--- places returns what is in the queue; nil: it cannot be used, or is no queue.
+-- places returns the content of the queue; nil: the queue cannot be used, or the key is not a queue.
 local function places(queue)
   local found = redis.pcall('GET', queue)
   if not found then
@@ -96,7 +95,7 @@ local function waiting(queue)
   return places(queue) or ''
 end
 
--- keep makes the queue a shorter one.
+-- keep replaces the queue by a shorter one.
 local function keep(queue, rest)
   if rest == '' then
     redis.call('DEL', queue)
@@ -105,8 +104,8 @@ local function keep(queue, rest)
   end
 end
 
--- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
--- there; 0: it is not there.
+-- join puts a place at the end, unless it is in the queue. Returns 2: it is new; 1: it was there; 0: it
+-- is not in the queue.
 local function join(queue, place)
   local found = places(queue)
   if not found then
@@ -120,7 +119,7 @@ local function join(queue, place)
   return 2
 end
 
--- quit takes a place out.
+-- quit removes a place.
 local function quit(queue, place)
   local found = ' ' .. waiting(queue)
   local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
@@ -129,25 +128,26 @@ local function quit(queue, place)
   end
 end
 
--- told notifies a place that its turn has come, and returns whether its process listens. The message
--- is the place and, after a space, the lock: that of a place that the process does not know any more
--- is given back by it at once.
--- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
--- permitted. Where neither is, each process counts as listening. On a cluster the channel
--- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
+-- told notifies a place that its turn has come, and returns whether its process listens. The message is
+-- the place and, after a space, the lock: a process that no longer knows the place releases its lock at
+-- once.
+--
+-- If PUBSUB is not permitted, PUBLISH counts the listeners, including clients that listen to all
+-- channels. If neither is permitted, each process counts as listening. On a cluster the channel is in the
+-- slot of the lock, in braces, and SPUBLISH counts exactly.
 local function told(place, lock)
   local channel, message = string.match(place, '^(.*)/'), place .. ' ' .. lock
   if string.find(channel, '{', 1, true) then
     return redis.pcall('SPUBLISH', channel, message) ~= 0
   end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return listening[2] ~= 0 -- rule: who listens is notified
+  return listening[2] ~= 0 -- rule: a process that listens is notified
     and redis.pcall('PUBLISH', channel, message) ~= 0
 end
 
--- free gives the lock to the first that waits: its place becomes the value of the
--- lock, for as long as it may take to answer. A process that does not hear its
--- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
+-- free gives the lock to the first place in the queue: the place becomes the value of the lock, for as
+-- long as its process may take to respond. A process that does not listen to its channel is gone, and the
+-- next place gets the lock. If no place is left, the lock is deleted.
 local function free(lock, queue)
   local found = waiting(queue)
   local rest = found
@@ -172,16 +172,16 @@ end
 
 -- The part of scripts that compare a record.
 
--- revisionOf returns the revision of a record, which each write chooses anew; of what has none, the
--- SHA-1. So a revision has 16 characters or 40.
+-- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
+-- revision it returns the SHA-1. So a revision has 16 characters or 40.
 local function revisionOf(record)
   local revision = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return revision and #revision == 16 and revision or redis.sha1hex(record)
 end
 
--- is reports whether the record at a key has that revision; 'foreign' is the revision of a value that is
--- no string. If there is no record, it has none. To find a revision of 16 characters does not need all
--- of a record, which may be large.
+-- is reports whether the record at a key has that revision. 'foreign' is the revision of a value that is
+-- not a string. A missing record has no revision. A revision of 16 characters is found without reading
+-- the whole record, which may be large.
 local function is(key, revision)
   local found = #revision == 16 and redis.pcall('GETRANGE', key, '12', '27') or redis.pcall('GET', key)
   if not found then
@@ -194,18 +194,18 @@ local function is(key, revision)
   return revision == 'foreign'
 end
 
--- changed says what has become of a record that has another revision than expected: -3: another has
--- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+-- changed says why a record does not have the expected revision: -3: another request has written it; -4:
+-- another request has ended it, and there is a tombstone; -5: it is gone.
 local function changed(key)
   local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3
 end
 
--- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
--- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+-- The part of scripts on a session that may be a user's: see user.go. The script sets local user before;
+-- then KEYS[4] is the mark, which says which of the user's sessions are alive.
 --
--- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
--- was ended is not known.)
+-- A session that was ended is buried: the code after this part finds a tombstone, as after a logout. (The
+-- time of the end is not known.)
 
 local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
 local mark = user and redis.call('GET', KEYS[4]) or ''
@@ -214,7 +214,7 @@ if user then
   local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
   if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
     and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended even if Redis is full
     redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
   end
 end
@@ -226,12 +226,11 @@ end
 if ttl ~= '' and to ~= '' then
   ttl = math.max(ttl, ARGV[8] + 2000)
 end
-local own = string.sub(record, 13, 28) -- the revision of the record to be written
-local ends = string.sub(record, 29, 37) == '","gone":' -- it is a tombstone
+local own = string.sub(record, 13, 28) -- the revision of the record that is written
+local ends = string.sub(record, 29, 37) == '","gone":' -- the record is a tombstone
 local lost = tonumber(ARGV[1]) < 0 and 3 or 0 -- rule: a repeated commit does not say that nothing was stored
 
--- kept returns the result of what was done. While others wait the record must not time
--- out.
+-- kept returns the result of a success. While others wait the record must not expire.
 local function kept()
   if waiting(KEYS[3]) == '' then
     return 1
@@ -240,7 +239,7 @@ local function kept()
   return 2
 end
 
--- write returns what Redis says to a record that is not a tombstone.
+-- write returns Redis's reply to a record that is not a tombstone.
 local function write()
   if not staged then
     return redis.pcall('SET', KEYS[1], record, 'PX', ttl) -- rule: a commit stores the record, with a timeout
@@ -254,9 +253,9 @@ end
 
 local function commit()
   local holder = redis.call('GET', lock)
-  if holder ~= ARGV[2] then -- rule: who has not the lock does not write
-    -- A repetition finds the next holder's token or, unless another has written since,
-    -- its own revision. A holder that only read still succeeds if the record is unchanged.
+  if holder ~= ARGV[2] then -- rule: a commit without the lock does not write
+    -- A repetition finds the next holder's token or, unless another request has written since, its own
+    -- revision. A holder that only read still succeeds if the record is unchanged.
     if to ~= '' and holder == to then -- rule: a repeated commit knows the next holder
       return kept()
     end
@@ -264,18 +263,18 @@ local function commit()
       or record .. to == '' and is(KEYS[1], revision) then
       return 1
     end
-    return {lost, holder and 0 or -1, holder} -- rule: who has not the lock leaves it as it is
+    return {lost, holder and 0 or -1, holder} -- rule: a commit without the lock leaves the lock as it is
   end
   if is(KEYS[1], revision) then -- rule: the record is the one that the commit was built on
     if ends then
-      -- A session can be ended, however full Redis is.
+      -- A session can be ended even if Redis is full.
       set(KEYS[1], record, 'PX', ttl) -- rule: a logout leaves a tombstone
       if user then
         redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11))
       end
     elseif record ~= '' then
       local written = write()
-      if written.err then -- Redis is full, say: the lock is of no use to this process then
+      if written.err then -- for example, Redis is full: this process has no use for the lock then
         free(lock, KEYS[3])
         return written
       end
@@ -283,8 +282,8 @@ local function commit()
       redis.call('PEXPIRE', KEYS[1], ttl)
     end
   elseif record == '' or not is(KEYS[1], own) then
-    -- Another has written or removed the record: one whose lock is elsewhere, or since
-    -- the token had the lock for the first time.
+    -- Another request has written or removed the record, under another lock, or since the token first had
+    -- the lock.
     free(lock, KEYS[3])
     return {lost, changed(KEYS[1])}
   end

@@ -1,29 +1,29 @@
 local function script()
--- Writes the record of a new id.
+-- Writes the record of a new ID.
 -- KEYS[1] record
 -- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
 -- ARGV[4] its revision   ARGV[5] record   ARGV[6] time to live in ms
--- Returns 1: written; 0: the id is taken; {-1, Unix µs: now}: it has come too late.
--- The part of scripts that may be done only for a while after they were sent. See clock.go.
--- ARGV[2] when it was sent, in Unix µs by Redis's clock as far as the process knows it; 0: it does not
--- ARGV[3] for how many µs after that it may be done
+-- Returns 1: written; 0: the ID is in use; {-1, Unix µs: now}: it has come too late.
+-- The part of scripts that may take effect only for a while after they were sent. See clock.go.
+-- ARGV[2] when it was sent, in Unix µs of Redis's clock as far as the process knows it; 0: unknown
+-- ARGV[3] for how many µs after that it may take effect
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local late = math.abs(now - ARGV[2]) > tonumber(ARGV[3]) -- it has come too late, or by a clock that is wrong
+local late = math.abs(now - ARGV[2]) > tonumber(ARGV[3]) -- it has come too late, or with a wrong clock
 
 -- The part of scripts that compare a record.
 
--- revisionOf returns the revision of a record, which each write chooses anew; of what has none, the
--- SHA-1. So a revision has 16 characters or 40.
+-- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
+-- revision it returns the SHA-1. So a revision has 16 characters or 40.
 local function revisionOf(record)
   local revision = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return revision and #revision == 16 and revision or redis.sha1hex(record)
 end
 
--- is reports whether the record at a key has that revision; 'foreign' is the revision of a value that is
--- no string. If there is no record, it has none. To find a revision of 16 characters does not need all
--- of a record, which may be large.
+-- is reports whether the record at a key has that revision. 'foreign' is the revision of a value that is
+-- not a string. A missing record has no revision. A revision of 16 characters is found without reading
+-- the whole record, which may be large.
 local function is(key, revision)
   local found = #revision == 16 and redis.pcall('GETRANGE', key, '12', '27') or redis.pcall('GET', key)
   if not found then
@@ -36,8 +36,8 @@ local function is(key, revision)
   return revision == 'foreign'
 end
 
--- changed says what has become of a record that has another revision than expected: -3: another has
--- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+-- changed says why a record does not have the expected revision: -3: another request has written it; -4:
+-- another request has ended it, and there is a tombstone; -5: it is gone.
 local function changed(key)
   local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3
@@ -49,7 +49,7 @@ end
 if redis.call('SET', KEYS[1], ARGV[5], 'NX', 'PX', ARGV[6]) then
   return 1
 end
--- It may be our own, from a try whose reply was lost.
+-- The record may be our own, from a try whose reply was lost.
 return is(KEYS[1], ARGV[4]) and 1 or 0
 
 end

@@ -1,23 +1,24 @@
 local function script()
--- Reads the record without the lock, and puts its idle time-out off.
+-- Reads the record without the lock, and extends its idle timeout.
 -- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark
--- ARGV[1] number of the call   ARGV[2] Unix ms: what was created then or before has reached its lifetime; '' if none counts
--- ARGV[3] idle time-out in ms   ARGV[4] largest size in bytes
--- ARGV[5] time to live in ms before the plain read that this follows, 0 if that did not change it
--- ARGV[6] ms by which a session that is taken now is put off at the least   ARGV[7] Unix ms: now
--- ARGV[8] '1': quiet, see times; with an idle time-out of 0 that is left as it is; it may be missing
--- Returns a state as in scripts.go, and what follows it.
+-- ARGV[1] number of the call   ARGV[2] Unix ms: sessions created then or before have reached their
+-- lifetime; '' if there is none
+-- ARGV[3] idle timeout in ms   ARGV[4] largest size in bytes
+-- ARGV[5] time to live in ms before the plain read that this follows, 0 if the read did not change it
+-- ARGV[6] the least ms by which a session that is taken now is extended   ARGV[7] Unix ms: now
+-- ARGV[8] '1': quiet, see times; with an idle timeout of 0 that is left as it is; it may be missing
+-- Returns a state as in scripts.go, and the values that belong to it.
 local user = #KEYS > 3
--- The part of scripts that keep to a session's timeouts.
+-- The part of scripts that enforces a session's timeouts.
 
--- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
+-- times returns the type of a record: 'c': a session; 'gone': a tombstone; anything else: neither. For a
 -- session it also returns for how many ms it may live, and for how many if it stays idle. now and
--- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
--- is '', only idleness ends a session. Timeouts of the session's own count before the others. If quiet
--- is '1', the session is not used by its visitor, and idle counts, whatever its own.
+-- outlived are Unix ms. A session created at outlived or before has reached its lifetime; if outlived is
+-- '', only idleness ends a session. Timeouts in the record take precedence. If quiet is '1', the session
+-- is not used by its visitor, and idle counts, whatever the record says.
 local function times(record, now, outlived, idle, quiet)
-  -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
-  -- follow, up to the d of its data, or their e if they are sealed.
+  -- A record has the time of its creation, a tombstone the time of the end. Timeouts in the record
+  -- follow, up to the d of its data, or the e if it is sealed.
   local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
   if what ~= 'c' then
     return what
@@ -33,11 +34,11 @@ local function times(record, now, outlived, idle, quiet)
   return what, left, math.min(left, idle)
 end
 
--- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
--- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+-- The part of scripts on a session that may be a user's: see user.go. The script sets local user before;
+-- then KEYS[4] is the mark, which says which of the user's sessions are alive.
 --
--- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
--- was ended is not known.)
+-- A session that was ended is buried: the code after this part finds a tombstone, as after a logout. (The
+-- time of the end is not known.)
 
 local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
 local mark = user and redis.call('GET', KEYS[4]) or ''
@@ -46,14 +47,14 @@ if user then
   local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
   if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
     and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended even if Redis is full
     redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
   end
 end
 
 local record = redis.pcall('GET', KEYS[1])
 
--- restore takes back what the plain read has put off, but never below least.
+-- restore undoes the extension by the plain read, but not below least.
 local function restore(least)
   if ARGV[5] ~= '0' then
     redis.call('PEXPIRE', KEYS[1], math.max(ARGV[5], least), 'LT')
@@ -68,12 +69,12 @@ if type(record) == 'table' then
   return record
 end
 if not record then
-  -- A replica that has not heard of the record must not deny it: it refuses this.
+  -- A replica that has not received the record must not deny it: it refuses this.
   redis.call('DEL', KEYS[1])
   return {2}
 end
 local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
--- A session may have been taken meanwhile. It looked as if it would outlast its holder.
+-- The session may have been taken meanwhile, by a request that believed that it outlasts its holder.
 restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
 if what == 'gone' then
   return {3}
@@ -81,9 +82,9 @@ elseif what == 'c' then
   if left <= 0 then
     return {2}
   end
-  -- GT: a session that is held may have longer. Its lifetime was checked above. What would
+  -- GT: a session that is held may have longer. Its lifetime was checked above. A session that would
   -- expire now does not have longer.
-  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: who reads a session puts its timeout off
+  redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: reading a session extends its timeout
 end
 if #record > tonumber(ARGV[4]) then
   return {4, #record}

@@ -1,32 +1,33 @@
 local function script()
--- Writes the record of a new id, and puts it on the list of its user.
+-- Writes the record of a new ID, and puts it on the list of its user.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, see mark.lua   KEYS[5] list
 -- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
 -- ARGV[4] when the request of the login arrived, by the clock of ARGV[2]
 -- ARGV[5] its revision   ARGV[6] record, with an epoch of zeros   ARGV[7] time to live in ms
 -- ARGV[8] for how many ms the session may live, used or not
--- ARGV[9] the session that it takes the place of, which must be on the list; '' for none
--- ARGV[10] how many others may be on the list; -1: any number
--- ARGV[11] '1': more than that are refused
+-- ARGV[9] the session that it replaces, which must be on the list; '' for none
+-- ARGV[10] how many other sessions may be on the list; -1: any number
+-- ARGV[11] '1': a login beyond that is refused
 -- ARGV[12] epoch for a user who has none, 15 digits
--- Returns 0: the id is taken; 2: there are too many; 3: the session before was ended;
--- {-1, Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
--- request arrived; or {1} and the sessions that are too many, those that would end first: written.
--- The part of scripts that may be done only for a while after they were sent. See clock.go.
--- ARGV[2] when it was sent, in Unix µs by Redis's clock as far as the process knows it; 0: it does not
--- ARGV[3] for how many µs after that it may be done
+-- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {-1,
+-- Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
+-- request arrived; or {1} and the surplus sessions, those that would end first: written.
+-- The part of scripts that may take effect only for a while after they were sent. See clock.go.
+-- ARGV[2] when it was sent, in Unix µs of Redis's clock as far as the process knows it; 0: unknown
+-- ARGV[3] for how many µs after that it may take effect
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local late = math.abs(now - ARGV[2]) > tonumber(ARGV[3]) -- it has come too late, or by a clock that is wrong
+local late = math.abs(now - ARGV[2]) > tonumber(ARGV[3]) -- it has come too late, or with a wrong clock
 
--- The part of scripts on the mark of a user. The mark is an epoch; the sessions of earlier epochs that are
--- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
--- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
+-- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
+-- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
+-- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
+-- and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 
--- over ends the sessions of a user of whom the list or the mark is lost.
+-- over ends the sessions of a user whose list or mark is lost.
 local function over(list, marked, mark)
   redis.call('DEL', list)
   if mark then
@@ -36,16 +37,16 @@ end
 
 -- The part of scripts that compare a record.
 
--- revisionOf returns the revision of a record, which each write chooses anew; of what has none, the
--- SHA-1. So a revision has 16 characters or 40.
+-- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
+-- revision it returns the SHA-1. So a revision has 16 characters or 40.
 local function revisionOf(record)
   local revision = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return revision and #revision == 16 and revision or redis.sha1hex(record)
 end
 
--- is reports whether the record at a key has that revision; 'foreign' is the revision of a value that is
--- no string. If there is no record, it has none. To find a revision of 16 characters does not need all
--- of a record, which may be large.
+-- is reports whether the record at a key has that revision. 'foreign' is the revision of a value that is
+-- not a string. A missing record has no revision. A revision of 16 characters is found without reading
+-- the whole record, which may be large.
 local function is(key, revision)
   local found = #revision == 16 and redis.pcall('GETRANGE', key, '12', '27') or redis.pcall('GET', key)
   if not found then
@@ -58,8 +59,8 @@ local function is(key, revision)
   return revision == 'foreign'
 end
 
--- changed says what has become of a record that has another revision than expected: -3: another has
--- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+-- changed says why a record does not have the expected revision: -3: another request has written it; -4:
+-- another request has ended it, and there is a tombstone; -5: it is gone.
 local function changed(key)
   local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3
@@ -70,17 +71,17 @@ if late then -- rule: a login that comes late begins no session
 end
 local marked, list, member = KEYS[4], KEYS[5], string.sub(KEYS[1], -11)
 local old, most = ARGV[9], tonumber(ARGV[10])
--- It may be there from a try whose reply was lost.
+-- The record may exist from a try whose reply was lost.
 local again = redis.call('PTTL', KEYS[1]) ~= -2
 if again and not is(KEYS[1], ARGV[5]) then
   return 0
 end
 local known, size = redis.call('GET', marked), redis.call('ZCARD', list)
 local mark, calls = size > 0 and known, known and string.match(known, ',.*') or ''
-local alive = mark and size or 0 -- without list or mark, which are lost together, there is no session
+local alive = mark and size or 0 -- list and mark are lost together: without one of them there is no session
 if again then
   if alive == 0 or not redis.call('ZSCORE', list, member) then
-    return {1} -- it was ended since
+    return {1} -- it has ended since
   end
 elseif old ~= '' then
   if alive == 0 or not redis.call('ZSCORE', list, old) then -- rule: a session that was ended is not renewed
@@ -90,10 +91,10 @@ elseif old ~= '' then
     return 3
   end
 else
-  -- What is not known any more was an hour ago at the latest.
+  -- A call that is no longer remembered was at least an hour ago.
   local seconds, more = string.match(calls, '(%d+)%+(%d+)')
   local ended = seconds and seconds * 1000000 + more or 0
-  if ended > now then -- rule: that the clock was set back shuts no user out for long
+  if ended > now then -- rule: a clock that was set back locks no user out for long
     redis.call('SET', marked, string.gsub(known, ',[%d+]+', ',' .. time[1] .. '+' .. time[2], 1), 'KEEPTTL')
   end
   if ARGV[4] - math.max(0, ARGV[2] - now) < math.max(ended, now - 3600000000) then -- rule: a login that arrived before its user's sessions were ended is refused
@@ -119,14 +120,14 @@ if again then
 end
 local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
 local head, rest = string.match(ARGV[6], '^(.-,"g":)%d+(.*)$')
--- Before all other writes: on a full Redis it is refused, but not in a script that has written something.
+-- This comes before all other writes: a full Redis refuses it, but not after the script has written.
 redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[7]) -- rule: a login begins with its user's epoch
 if mark then
   redis.call('ZREMRANGEBYSCORE', list, '-inf', today)
 elseif size > 0 then
   redis.call('DEL', list)
 end
--- Last, so that the list has at least this one.
+-- This comes last, so that the list has at least this session.
 redis.call('ZADD', list, today + ARGV[8], member) -- rule: a login is on the list at once
 local ends = mark and redis.call('ZRANGE', list, -1, -1, 'WITHSCORES')[2] or today + ARGV[8]
 local left = math.max(1, ends - today + 600000) -- rule: a list lasts as long as its sessions

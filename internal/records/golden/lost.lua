@@ -1,14 +1,15 @@
 local function script()
--- Ends the sessions of a user of whom the list or the mark is lost.
+-- Ends the sessions of a user whose list or mark is lost.
 -- KEYS[1] mark   KEYS[2] list   ARGV[1] number of the call
--- Returns 1: one of them is, or there are no sessions; 0: both are there.
--- The part of scripts on the mark of a user. The mark is an epoch; the sessions of earlier epochs that are
--- alive all the same, each after a space; and the remembered calls of EndAll, the last one first, each after
--- a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go and clock.go.
+-- Returns 1: one of them is lost, or there are no sessions; 0: both exist.
+-- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
+-- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
+-- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
+-- and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 
--- over ends the sessions of a user of whom the list or the mark is lost.
+-- over ends the sessions of a user whose list or mark is lost.
 local function over(list, marked, mark)
   redis.call('DEL', list)
   if mark then

@@ -1,21 +1,21 @@
 local function script()
--- Writes a record in place of the one that was loaded without the lock, if that is still there,
--- and nobody holds the session or waits for it.
+-- Replaces the record that was loaded without the lock, if it is unchanged, the lock is free and the
+-- queue is empty.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, of a user's session
--- the last key: where the record to be written is, if it is staged; see staged.go
+-- the last key: the staged record, if the record is staged; see staged.go
 -- ARGV[1] number of the call, negative for a repetition
 -- ARGV[2] revision of the record that was loaded
 -- ARGV[3] record, or the beginning of a staged one   ARGV[4] its time to live in ms
 -- ARGV[5] '1': it is staged; it may be missing
--- Returns 1: written; 0: refused, and nothing was changed; 3: the same, but an earlier try of this
--- call may have been done before that, or may be done yet.
+-- Returns 1: written; 0: refused, and nothing was changed; 3: the same, but an earlier try of this call
+-- may have been executed, or may be executed later.
 local staged = ARGV[5] == '1' and KEYS[#KEYS]
 local user = #KEYS > (staged and 4 or 3)
--- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
--- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+-- The part of scripts on a session that may be a user's: see user.go. The script sets local user before;
+-- then KEYS[4] is the mark, which says which of the user's sessions are alive.
 --
--- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
--- was ended is not known.)
+-- A session that was ended is buried: the code after this part finds a tombstone, as after a logout. (The
+-- time of the end is not known.)
 
 local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
 local mark = user and redis.call('GET', KEYS[4]) or ''
@@ -24,14 +24,13 @@ if user then
   local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
   if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
     and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended even if Redis is full
     redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
   end
 end
 
 
--- absent reports whether there is no key, of any type. Where Redis does not permit the queue
--- there is none.
+-- absent reports whether a key of any type is missing. If Redis does not permit the queue, there is none.
 local function absent(key)
   local left = redis.pcall('PTTL', key)
   return left == -2 or type(left) == 'table' and key == KEYS[3]
@@ -39,8 +38,8 @@ end
 
 local found = redis.pcall('GETRANGE', KEYS[1], '12', '27')
 if found == ARGV[2] -- rule: without the lock only what was read is replaced
-  and absent(KEYS[2]) -- rule: without the lock nothing is written that somebody holds
-  and absent(KEYS[3]) then -- rule: without the lock nothing is written that somebody waits for
+  and absent(KEYS[2]) -- rule: without the lock no held session is written
+  and absent(KEYS[3]) then -- rule: without the lock no session with waiters is written
   if staged then
     redis.call('RENAME', staged, KEYS[1])
     redis.call('PEXPIRE', KEYS[1], ARGV[4])

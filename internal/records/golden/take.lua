@@ -1,28 +1,27 @@
 local function script()
--- Takes the lock and reads the record. What is not there takes no lock.
+-- Takes the lock and reads the record. If there is no session, it takes no lock.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark, of a user's session
 -- ARGV[1] number of the call   ARGV[2] token    ARGV[3] lease in ms   ARGV[4] largest size in bytes
--- ARGV[5] Unix ms: what was created then or before has reached its lifetime
+-- ARGV[5] Unix ms: sessions created then or before have reached their lifetime
 -- ARGV[6] place in the queue, '' for none   ARGV[7] idle timeout in ms   ARGV[8] Unix ms: now
 -- ARGV[9] '1': quiet, see times; it may be missing
--- Returns a state as in scripts.go, and what follows it. After a record that is 1
--- if other processes wait, and the mark, '' for a guest.
+-- Returns a state as in scripts.go, and the values that belong to it. After a record: 1 if other
+-- processes wait, and the mark, '' for a guest.
 
--- The first try of a request is made of plain commands, see take.go. It comes here with the same
--- token where something is odd, and may have the lock by then.
+-- The first try of a request consists of plain commands, see take.go. If something is unusual, this
+-- script follows with the same token, which may have the lock by then.
 local user = #KEYS > 3
 -- The part of the scripts of a lock with a queue; see turns.go in package lease.
 --
--- The queue is a string: the places of the processes that wait, first come first,
--- with a space after each. A place is <channel>/<number>. One that begins with -
--- cannot be notified, and asks by itself. Where these keys or commands are
--- not permitted there is no queue, and the first that tries wins.
--- The part of scripts that write what is small and does not stay: a lock, a queue, a tombstone.
+-- The queue is a string: the places of the waiting processes, first come first, with a space after each.
+-- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If
+-- these keys or commands are not permitted, there is no queue, and the first place that tries gets the
+-- lock.
+-- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
 
--- set is redis.call('SET', ...), also where Redis is full. Redis refuses no memory to a script
--- that has called a command which writes, and PEXPIRE is one, although it changes nothing here:
--- no key that is there expires sooner than in a millisecond. A record that is saved must not be
--- written by set, nor after it.
+-- set is redis.call('SET', ...), but it also works if Redis is full. Redis refuses no memory to a script
+-- that has called a write command. PEXPIRE is such a command, and here it changes nothing: no existing
+-- key expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
 local function set(...)
   local reply = redis.pcall('SET', ...)
   if reply and reply.err then
@@ -33,7 +32,7 @@ local function set(...)
 end
 
 
--- places returns what is in the queue; nil: it cannot be used, or is no queue.
+-- places returns the content of the queue; nil: the queue cannot be used, or the key is not a queue.
 local function places(queue)
   local found = redis.pcall('GET', queue)
   if not found then
@@ -46,7 +45,7 @@ local function waiting(queue)
   return places(queue) or ''
 end
 
--- keep makes the queue a shorter one.
+-- keep replaces the queue by a shorter one.
 local function keep(queue, rest)
   if rest == '' then
     redis.call('DEL', queue)
@@ -55,8 +54,8 @@ local function keep(queue, rest)
   end
 end
 
--- join puts a place at the end, unless it is there. Returns 2: it is new; 1: it was
--- there; 0: it is not there.
+-- join puts a place at the end, unless it is in the queue. Returns 2: it is new; 1: it was there; 0: it
+-- is not in the queue.
 local function join(queue, place)
   local found = places(queue)
   if not found then
@@ -70,7 +69,7 @@ local function join(queue, place)
   return 2
 end
 
--- quit takes a place out.
+-- quit removes a place.
 local function quit(queue, place)
   local found = ' ' .. waiting(queue)
   local from, to = string.find(found, ' ' .. place .. ' ', 1, true)
@@ -79,25 +78,26 @@ local function quit(queue, place)
   end
 end
 
--- told notifies a place that its turn has come, and returns whether its process listens. The message
--- is the place and, after a space, the lock: that of a place that the process does not know any more
--- is given back by it at once.
--- PUBLISH counts those, too, who listen to all channels; that is used where PUBSUB is not
--- permitted. Where neither is, each process counts as listening. On a cluster the channel
--- is in the slot of the lock, in braces, and SPUBLISH counts exactly.
+-- told notifies a place that its turn has come, and returns whether its process listens. The message is
+-- the place and, after a space, the lock: a process that no longer knows the place releases its lock at
+-- once.
+--
+-- If PUBSUB is not permitted, PUBLISH counts the listeners, including clients that listen to all
+-- channels. If neither is permitted, each process counts as listening. On a cluster the channel is in the
+-- slot of the lock, in braces, and SPUBLISH counts exactly.
 local function told(place, lock)
   local channel, message = string.match(place, '^(.*)/'), place .. ' ' .. lock
   if string.find(channel, '{', 1, true) then
     return redis.pcall('SPUBLISH', channel, message) ~= 0
   end
   local listening = redis.pcall('PUBSUB', 'NUMSUB', channel)
-  return listening[2] ~= 0 -- rule: who listens is notified
+  return listening[2] ~= 0 -- rule: a process that listens is notified
     and redis.pcall('PUBLISH', channel, message) ~= 0
 end
 
--- free gives the lock to the first that waits: its place becomes the value of the
--- lock, for as long as it may take to answer. A process that does not hear its
--- channel is gone, and the next one comes. Where nobody waits the lock is deleted.
+-- free gives the lock to the first place in the queue: the place becomes the value of the lock, for as
+-- long as its process may take to respond. A process that does not listen to its channel is gone, and the
+-- next place gets the lock. If no place is left, the lock is deleted.
 local function free(lock, queue)
   local found = waiting(queue)
   local rest = found
@@ -122,16 +122,16 @@ end
 
 -- The part of scripts that compare a record.
 
--- revisionOf returns the revision of a record, which each write chooses anew; of what has none, the
--- SHA-1. So a revision has 16 characters or 40.
+-- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
+-- revision it returns the SHA-1. So a revision has 16 characters or 40.
 local function revisionOf(record)
   local revision = string.match(record, '^{"v":2,"s":"(%w+)"') -- rule: a record is of version 2
   return revision and #revision == 16 and revision or redis.sha1hex(record)
 end
 
--- is reports whether the record at a key has that revision; 'foreign' is the revision of a value that is
--- no string. If there is no record, it has none. To find a revision of 16 characters does not need all
--- of a record, which may be large.
+-- is reports whether the record at a key has that revision. 'foreign' is the revision of a value that is
+-- not a string. A missing record has no revision. A revision of 16 characters is found without reading
+-- the whole record, which may be large.
 local function is(key, revision)
   local found = #revision == 16 and redis.pcall('GETRANGE', key, '12', '27') or redis.pcall('GET', key)
   if not found then
@@ -144,23 +144,23 @@ local function is(key, revision)
   return revision == 'foreign'
 end
 
--- changed says what has become of a record that has another revision than expected: -3: another has
--- written it; -4: another has ended it, and a tombstone is there; -5: it is gone.
+-- changed says why a record does not have the expected revision: -3: another request has written it; -4:
+-- another request has ended it, and there is a tombstone; -5: it is gone.
 local function changed(key)
   local found = redis.pcall('GETRANGE', key, '28', '36')
   return found == '' and -5 or found == '","gone":' and -4 or -3
 end
 
--- The part of scripts that keep to a session's timeouts.
+-- The part of scripts that enforces a session's timeouts.
 
--- times says what a record is: 'c': a session; 'gone': a tombstone; anything else: neither. Of a
+-- times returns the type of a record: 'c': a session; 'gone': a tombstone; anything else: neither. For a
 -- session it also returns for how many ms it may live, and for how many if it stays idle. now and
--- outlived are Unix ms: what was created at outlived or before has reached its lifetime; if that
--- is '', only idleness ends a session. Timeouts of the session's own count before the others. If quiet
--- is '1', the session is not used by its visitor, and idle counts, whatever its own.
+-- outlived are Unix ms. A session created at outlived or before has reached its lifetime; if outlived is
+-- '', only idleness ends a session. Timeouts in the record take precedence. If quiet is '1', the session
+-- is not used by its visitor, and idle counts, whatever the record says.
 local function times(record, now, outlived, idle, quiet)
-  -- A record says when it was created, a tombstone since when it is gone. Its own timeouts
-  -- follow, up to the d of its data, or their e if they are sealed.
+  -- A record has the time of its creation, a tombstone the time of the end. Timeouts in the record
+  -- follow, up to the d of its data, or the e if it is sealed.
   local what, when, own = string.match(record, '^{"v":2,"s":"%w+","(%a+)":(%d+)([,}][^de]*)') -- rule: a record is of version 2
   if what ~= 'c' then
     return what
@@ -176,11 +176,11 @@ local function times(record, now, outlived, idle, quiet)
   return what, left, math.min(left, idle)
 end
 
--- The part of scripts on a session that may be a user's: see user.go. They say before whether it is, by
--- local user. KEYS[4] is the mark then, which says which of the user's sessions are alive.
+-- The part of scripts on a session that may be a user's: see user.go. The script sets local user before;
+-- then KEYS[4] is the mark, which says which of the user's sessions are alive.
 --
--- A session that was ended is buried: all that follows finds a tombstone, as after a logout. (When it
--- was ended is not known.)
+-- A session that was ended is buried: the code after this part finds a tombstone, as after a logout. (The
+-- time of the end is not known.)
 
 local tombstone = '{"v":2,"s":"endedByTheirUser","gone":0}'
 local mark = user and redis.call('GET', KEYS[4]) or ''
@@ -189,15 +189,15 @@ if user then
   local epoch = type(head) == 'string' and string.match(head, '^{"v":2,"s":"%w+","c":%d+,"g":(%d+)')
   if epoch and string.sub(mark, 1, 15) ~= epoch -- rule: a session of another epoch was ended, unless the mark names it
     and not string.find(mark, ' ' .. string.sub(KEYS[1], -11), 1, true) then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended, however full Redis is
+    redis.call('PEXPIRE', KEYS[1], '1', 'GT') -- a session can be ended even if Redis is full
     redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
   end
 end
 
 
--- outlast makes the record outlast the lock, or the next try of a process that waits for
--- it: a session that somebody has come for does not time out. Two seconds are longer
--- than the turn is kept for a process, and than one waits before it asks again.
+-- outlast makes the record outlast the lock, or the next try of a waiting process: a session for which a
+-- request has come does not expire. Two seconds are longer than a process keeps its turn, and than a
+-- waiting process waits before it asks again.
 local function outlast(idle)
   redis.call('PEXPIRE', KEYS[1], math.max(ARGV[3] + 2000, idle), 'GT') -- rule: a record outlasts its lock
 end
@@ -212,7 +212,7 @@ local what, left, idle
 if record and not foreign then
   what, left, idle = times(record, ARGV[8], ARGV[5], ARGV[7], ARGV[9])
   if what == 'gone' then -- rule: an ended session is not taken
-    if redis.pcall('GET', KEYS[2]) == token then -- rule: who takes an ended session leaves no lock
+    if redis.pcall('GET', KEYS[2]) == token then -- rule: a take of an ended session leaves no lock
       free(KEYS[2], KEYS[3])
     end
     return {3}
@@ -221,13 +221,13 @@ end
 
 local absent = not record or left and left <= 0
 if absent
-  or not set(KEYS[2], token, 'NX', 'PX', ARGV[3]) then -- rule: a session is taken while nobody has it, for a lease
+  or not set(KEYS[2], token, 'NX', 'PX', ARGV[3]) then -- rule: a free session is taken for a lease
   local holder = redis.call('GET', KEYS[2])
-  -- Our own may be from a try whose reply was lost.
+  -- The token may be our own, from a try whose reply was lost.
   local ours = holder == token -- rule: a repeated take knows its token
     or place ~= '' and holder == place -- rule: a place takes the lock that it was given
   if absent and (ours or not holder) then
-    -- A replica that has not heard of the record must not deny it: it refuses to write.
+    -- A replica that has not received the record must not deny it: it refuses to write.
     redis.call('DEL', KEYS[2])
     if place ~= '' then
       quit(KEYS[3], place)
@@ -237,8 +237,8 @@ if absent
     end
     return {2}
   elseif not ours then
-    -- While somebody has the lock the answer is never that there is no session: a request
-    -- that got it would begin another one next to the holder's.
+    -- While another token has the lock, the result is never that there is no session: the request would
+    -- begin another session beside the holder's.
     if idle then
       outlast(idle)
     end
@@ -253,8 +253,8 @@ if absent
     set(KEYS[2], token, 'PX', ARGV[3]) -- rule: a lock that was given to a place is taken for a lease
   end
 end
--- Also if a try that came late has put it there again.
-if place ~= '' then -- rule: who has the lock stands in the queue no more
+-- Even if a late try has put the place there again.
+if place ~= '' then -- rule: a place that has the lock is not in the queue
   quit(KEYS[3], place)
 end
 if idle then

@@ -7,10 +7,11 @@ const slack = 2 * time.Millisecond
 
 // bounds judges how long requests took.
 //
-// A request waits for its session for LockWait, or for a Timeout if that is longer. The exchange that is
-// under way then may take an eighth of a Timeout more, and a quarter is for cleaning up if it was in vain. A commit has a Timeout, and an eighth of one, for all that it needs: the exchange
-// of the same tenure that is under way, an extension that comes between, its own, and with Renew two.
-// An optimistic request that wrote waits when it commits.
+// A request waits for its session for LockWait, or for a Timeout if that is longer. The round trip that
+// is under way at the end may take an eighth of a Timeout more, and cleaning up after a failure a
+// quarter. A commit takes at most a Timeout and an eighth for everything that it needs: the round trip of
+// the same tenure that is under way, an extension in between, its own round trip, and with Renew a second
+// one. An optimistic request that wrote waits when it commits.
 func (h *history) bounds() {
 	commit, cleaned := h.Timeout+h.Timeout/8+slack, h.Timeout/4
 	wait := max(h.LockWait, h.Timeout) + h.Timeout/8 + cleaned + slack
@@ -61,7 +62,7 @@ func (h *history) within(r *Request, what string, took, limit time.Duration) {
 	}
 }
 
-// reasons judges that without faults nobody is refused for nothing.
+// reasons judges that without faults every refusal has a reason.
 func (h *history) reasons() {
 	const rule = "without faults a refusal has a reason"
 	for i := range h.all {
@@ -90,7 +91,7 @@ func (h *history) reasons() {
 			}
 		case Unavailable:
 			if r.Effect == Renew && r.Seal+2*h.Latency+slack >= h.created(r)+h.Lifetime {
-				continue // its session may be over before Redis can give it another id
+				continue // its session may have ended before Redis can give it another ID
 			}
 			h.broken(rule, with(r), "#%d was told that Redis is unavailable: %s", r.Number, r.Why)
 		case Mistake:
@@ -101,8 +102,8 @@ func (h *history) reasons() {
 	}
 }
 
-// changed reports whether the session that a request has read without the lock may not have been the
-// same any more when that was to be saved.
+// changed reports whether the session that a request has read without the lock may have been changed
+// before it was saved.
 func (h *history) changed(r *Request) bool {
 	for _, x := range h.bySession[r.Cookie] {
 		if x.Number != r.Number && x.Effect != Nothing && (x.Outcome != Refused || h.endedUnder(x)) && !x.New &&
@@ -111,11 +112,11 @@ func (h *history) changed(r *Request) bool {
 		}
 	}
 	lives := min(r.Asked+h.TTL, h.created(r)+h.Lifetime)
-	return r.End > lives-2*time.Millisecond // it may have run out
+	return r.End > lives-2*time.Millisecond // it may have expired
 }
 
-// waiting returns how many may have waited in the same process when a request did, but for those
-// whose first run did so, too.
+// waiting returns how many requests may have waited in the same process as r. It does not count those
+// whose first run waited, too.
 func (h *history) waiting(r *Request) (n int) {
 	from, to := r.waited()
 	if !r.Optimistic {
@@ -130,8 +131,8 @@ func (h *history) waiting(r *Request) (n int) {
 	return n
 }
 
-// stragglers is how many wait beside MaxWaiters: the one that takes the lock, those whose
-// answer is on its way, and, where commits fail, those who have had their turn and lost it.
+// stragglers is how many may wait in addition to MaxWaiters: the request that takes the lock, requests
+// whose response is on its way and, if commits fail, those that have had their turn and lost it.
 func (h *history) stragglers() int {
 	if h.Strict {
 		return 3
@@ -139,8 +140,8 @@ func (h *history) stragglers() int {
 	return 12
 }
 
-// ahead returns how many requests of the same process were certainly waiting when one
-// came that was made to wait as well.
+// ahead returns how many requests of the same process were certainly waiting when r came and had to wait,
+// too.
 func (h *history) ahead(r *Request) (n int) {
 	if r.Cause == TooMany || !r.Exclusive || r.Again || r.Cookie == "" {
 		return 0
@@ -153,7 +154,7 @@ func (h *history) ahead(r *Request) (n int) {
 	return n
 }
 
-// waits returns until when a request has waited for its session.
+// waits returns when a request stopped waiting for its session.
 func (r *Request) waits() time.Duration {
 	if r.Open > 0 {
 		return r.Open

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A Violation is a rule that was broken, and by whom.
+// A Violation is a broken rule, and the requests that broke it.
 type Violation struct {
 	Rule     string
 	Text     string
-	Requests []int // that one has to look at
+	Requests []int // the ones to look at
 	Sessions []string
 }
 
 func (v Violation) String() string { return v.Rule + ": " + v.Text }
 
-// Check returns what is wrong with the requests of a run, in the order of their numbers.
+// Check returns the violations of a run, in the order of their requests' numbers.
 func Check(t Terms, requests []Request) []Violation {
 	h := newHistory(t, requests)
 	h.order()
@@ -52,7 +52,7 @@ type history struct {
 	effective  map[int]bool     // versions
 	bySession  map[string][]*Request
 	held       map[string][]*Request // see holders
-	beginners  map[string]*Request   // by the id that they have begun
+	beginners  map[string]*Request   // by the ID of the session that they have begun
 	violations []Violation
 }
 
@@ -79,10 +79,10 @@ func newHistory(t Terms, requests []Request) *history {
 	return h
 }
 
-// ids returns the sessions, in an order that does not change.
+// ids returns the IDs of the sessions, sorted.
 func (h *history) ids() []string { return slices.Sorted(maps.Keys(h.bySession)) }
 
-// sessions returns the ids that a request has to do with.
+// sessions returns the IDs of the sessions that a request deals with.
 func (r *Request) sessions() (ids []string) {
 	for _, id := range []string{r.Cookie, r.SetID} {
 		if id != "" && !slices.Contains(ids, id) {
@@ -92,7 +92,7 @@ func (r *Request) sessions() (ids []string) {
 	return ids
 }
 
-// version is the newest that a request knows of: its own, or the one that it saw.
+// version is the newest version that a request knows of: its own, or the one that it saw.
 func (r *Request) version() int {
 	if r.Effect != Nothing {
 		return r.Number
@@ -100,7 +100,7 @@ func (r *Request) version() int {
 	return last(r.Saw)
 }
 
-// parent returns the version that another was built on; 0: none.
+// parent returns the version on which another was built, or 0 if there is none.
 func (h *history) parent(version int) int {
 	if w := h.writers[version]; w != nil {
 		return last(w.Saw)
@@ -108,11 +108,11 @@ func (h *history) parent(version int) int {
 	return 0
 }
 
-// chain yields a version, then the one that it was built on, and so on to the first.
+// chain yields a version, then the one on which it was built, and so on to the first.
 func (h *history) chain(version int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		v := version
-		for range len(h.all) + 1 { // a history that is broken may go in circles
+		for range len(h.all) + 1 { // a broken history may have a circle
 			if v == 0 || !yield(v) {
 				return
 			}
@@ -121,7 +121,7 @@ func (h *history) chain(version int) iter.Seq[int] {
 	}
 }
 
-// affect notes that a version, and all that it was built on, took effect.
+// affect notes that a version took effect, and so did all versions on which it was built.
 func (h *history) affect(version int) {
 	for v := range h.chain(version) {
 		if h.effective[v] {
@@ -131,7 +131,7 @@ func (h *history) affect(version int) {
 	}
 }
 
-// depth tells how many versions came before one.
+// depth returns the number of versions before one.
 func (h *history) depth(version int) int {
 	if version == 0 {
 		return 0
@@ -139,21 +139,21 @@ func (h *history) depth(version int) int {
 	if d, ok := h.depths[version]; ok {
 		return d
 	}
-	h.depths[version] = 0 // should there be a circle
+	h.depths[version] = 0 // in case there is a circle
 	d := h.depth(h.parent(version)) + 1
 	h.depths[version] = d
 	return d
 }
 
-// root returns the first version of those that one was built on.
+// root returns the first version in the chain of another.
 func (h *history) root(version int) int {
 	for version = range h.chain(version) {
 	}
 	return version
 }
 
-// credible reports whether a request's view of the session counts: it was answered, so
-// what it saw must have been stored.
+// credible reports whether a request's view of the session counts: it was answered, so what it saw must
+// have been stored.
 func (r *Request) credible() bool { return r.Outcome == Answered && r.Open > 0 }
 
 // broken adds a violation.
@@ -174,5 +174,5 @@ func (h *history) broken(rule string, involved []*Request, format string, args .
 
 func with(rs ...*Request) []*Request { return rs }
 
-// ms is a time as people read it.
+// ms formats a time for readers.
 func ms(d time.Duration) string { return fmt.Sprintf("%.3f ms", float64(d)/1e6) }

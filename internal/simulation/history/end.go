@@ -2,10 +2,10 @@ package history
 
 import "time"
 
-// tombstone is how long an ended id is remembered.
+// tombstone is how long an ended ID is remembered.
 const tombstone = time.Minute
 
-// ends judges whose session was there and whose was not.
+// ends judges which sessions existed and which did not.
 func (h *history) ends() {
 	for i := range h.all {
 		r := &h.all[i]
@@ -25,7 +25,7 @@ func (r *Request) ending(id string) bool {
 	return (r.Effect == Destroy || r.Effect == Renew) && r.Outcome != Refused && r.Cookie == id && !r.New
 }
 
-// explain looks for the reason why a session was not there.
+// explain looks for the reason why a session did not exist.
 func (h *history) explain(y *Request) {
 	id := y.Cookie
 	rs := h.bySession[id]
@@ -42,7 +42,7 @@ func (h *history) explain(y *Request) {
 			there = max(there, x.Asked)
 		}
 		if x.gone() && x.SetID != id {
-			return // it was seen before; what was wrong with that has been told
+			return // it was seen before, and that violation has been reported
 		}
 		if d := h.depth(x.version()); d > floor {
 			floor, newest = d, x
@@ -65,8 +65,7 @@ func (h *history) explain(y *Request) {
 		y.Number, ms(y.Open), newest.Number, ms(newest.End), ms(lives))
 }
 
-// only reports whether no other version that took effect was built on the same one as
-// an ending.
+// only reports whether no version that took effect was built on the same version as an ending.
 func (h *history) only(e *Request) bool {
 	for _, r := range h.bySession[e.Cookie] {
 		if r != e && r.Effect != Nothing && !r.New && last(r.Saw) == last(e.Saw) && h.effective[r.Number] {
@@ -84,8 +83,8 @@ func (h *history) created(r *Request) time.Duration {
 	return 0
 }
 
-// used is the earliest time from which a request has certainly put the idle time-out off.
-// One that only looked may have lost its lock, and is answered all the same.
+// used is the earliest time from which a request has certainly extended the idle timeout. A request that
+// only looked may have lost its lock, and still gets its response.
 func (h *history) used(r *Request) time.Duration {
 	switch {
 	case r.Quiet:
@@ -98,9 +97,9 @@ func (h *history) used(r *Request) time.Duration {
 	return r.Seal
 }
 
-// returns judges that what is gone does not come back.
+// returns judges that an ended session does not come back.
 func (h *history) returns(id string, rs []*Request) {
-	var first *Request // that found or made it gone, and was through with that first
+	var first *Request // the first one that found or made it gone, and had finished
 	when := time.Duration(1<<63 - 1)
 	for _, r := range rs {
 		switch {
@@ -133,16 +132,16 @@ func (h *history) issued(id string) time.Duration {
 	return 0
 }
 
-// cookie judges what an answer does to the client's cookie.
+// cookie judges what a response does to the client's cookie.
 func (h *history) cookie(r *Request) {
 	switch {
 	case r.Outcome == Answered && r.Status > 0 && r.New && r.Effect == Write && r.SetID == "":
 		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered %d, and got no cookie for another", r.Number, r.Status)
 	case r.Status >= 400 && r.SetID != "" && r.Outcome != Answered: // a late change is a 500 after a commit
 		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
-	case r.Cause == Gone && r.Anew && !h.barred(r) && (r.New || !r.Optimistic && !h.takenAway(r)): // else it had begun to answer, on what it had read before
+	case r.Cause == Gone && r.Anew && !h.barred(r) && (r.New || !r.Optimistic && !h.takenAway(r)): // otherwise it had begun its response, on what it had read before
 		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
-	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later, its cookie is none any more
+	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later its cookie has expired
 		for _, e := range h.bySession[r.Cookie] {
 			if e.ending(r.Cookie) && e.Outcome == Answered && e.End < r.Asked && r.Open < e.Seal+tombstone && !h.lost(r.Cookie, e.Asked, r.Open) {
 				h.broken("an ended session's answer sets no cookie", with(e, r), "#%d had ended it; #%d got a new cookie", e.Number, r.Number)

@@ -2,15 +2,15 @@ package history
 
 import "time"
 
-// An Ending ends sessions of users from outside, whatever holds them: one of them, or all of a user,
-// in one step, once, between Began and End. If it is Unknown, it may have been done then, or later, or not
-// at all.
+// An Ending ends sessions of users from outside, whatever holds them: one session, or all of a user. It
+// does so once, in one step, between Began and End. If its outcome is Unknown, it may have been done
+// then, or later, or not at all.
 type Ending struct {
 	Number     int
 	Process    int
-	Life       int    // how often that had crashed before
+	Life       int    // how often the process had crashed before
 	ID         string // the one session
-	User       string // or whose are ended, but for that with the id Spared
+	User       string // or the user whose sessions are ended, except the one with the ID Spared
 	Spared     string
 	Began, End time.Duration
 	Outcome    Outcome
@@ -18,9 +18,9 @@ type Ending struct {
 	Why        string
 }
 
-// over is when it has no effect any more: what was answered was done, and is not done again, unless Redis
-// has forgotten it. A message may be late for several reasons at once. But all of a user's sessions are
-// ended for a Timeout after that was sent, or never.
+// over is when an ending cannot take effect any more. One with a response was done, and is not done
+// again, unless Redis has forgotten it. A message may be late for several reasons at once. But all of a
+// user's sessions are ended within a Timeout after the command was sent, or never.
 func (h *history) over(e *Ending) time.Duration {
 	switch late := e.End + 3*h.Lateness + slack; {
 	case h.Strict || e.Outcome == Answered && (e.ID != "" || !h.forgotten(e.Began, late)):
@@ -32,11 +32,11 @@ func (h *history) over(e *Ending) time.Duration {
 	}
 }
 
-// logsIn reports whether a request begins a session of a user that it did not have.
+// logsIn reports whether a request changes the user of its session to the given one.
 func (r *Request) logsIn(user string) bool { return user != "" && r.LogsIn == user && r.User != user }
 
-// barred reports whether a login may be refused since all sessions of its user were ended after its request
-// had arrived, or so little before that its process could not know.
+// barred reports whether a login may be refused because all sessions of its user were ended after its
+// request had arrived, or so shortly before that its process could not know.
 func (h *history) barred(r *Request) bool {
 	for i := range h.Endings {
 		e := &h.Endings[i]
@@ -47,9 +47,9 @@ func (h *history) barred(r *Request) bool {
 	return false
 }
 
-// behind is by how much the process of a request may take Redis's clock to be behind what an ending
-// has read there: by the way of a reply that it has heard, and by what is less than a µs. A process
-// that has the answer to the ending does not.
+// behind is by how much the process of a request may believe Redis's clock to be behind the time that an
+// ending has read there: by the way of a reply that it has heard, and by the fraction of a µs. A process
+// that has the reply to the ending knows that time.
 func (h *history) behind(e *Ending, r *Request) time.Duration {
 	const fractions = 3 * time.Microsecond
 	switch {
@@ -62,7 +62,7 @@ func (h *history) behind(e *Ending, r *Request) time.Duration {
 }
 
 // arrivedBefore reports whether a request is a login that had arrived before an ending of all of its
-// user's sessions began. What that has ended, or has refused, it must not begin.
+// user's sessions began. Such a login must not begin a session that the ending has ended or refused.
 func (h *history) arrivedBefore(x *Request, e *Ending) bool {
 	return x.logsIn(e.User) && x.Began < e.Began && !h.forgotten(e.Began, x.End)
 }
@@ -70,8 +70,8 @@ func (h *history) arrivedBefore(x *Request, e *Ending) bool {
 // began returns the request that began a session, or nil.
 func (h *history) began(id string) *Request { return h.beginners[id] }
 
-// aimsAt reports whether an ending is of a session: of an id, or of its user. A Renew of the one that
-// is spared is not spared, since nobody knew the new id.
+// aimsAt reports whether an ending ends a session: by its ID, or by its user. A Renew of the spared
+// session is not spared, since the new ID was not known.
 func (h *history) aimsAt(e *Ending, id string) bool {
 	if e.ID != "" {
 		return e.ID == id && e.Cause != Gone
@@ -80,9 +80,9 @@ func (h *history) aimsAt(e *Ending, id string) bool {
 	return x != nil && x.SetUser == e.User && id != e.Spared
 }
 
-// endedUnder reports whether the session of a request may have been ended while that had to do with it.
-// One that is no user's may be lent once more by the process that holds it, to a request that comes
-// afterwards; nothing is saved then.
+// endedUnder reports whether the session of a request may have been ended while the request used it. The
+// process that holds a session without a user may lend it once more, to a request that comes after the
+// end; nothing is saved then.
 func (h *history) endedUnder(r *Request) bool {
 	for i := range h.Endings {
 		if e := &h.Endings[i]; h.aimsAt(e, r.Cookie) && e.Began <= r.End && (h.over(e) >= r.Began || r.User == "") {
@@ -92,7 +92,7 @@ func (h *history) endedUnder(r *Request) bool {
 	return false
 }
 
-// takenAway is endedUnder, or that others may have ended it, or that it may be lost.
+// takenAway is endedUnder, but also true if others may have ended the session, or if it may be lost.
 func (h *history) takenAway(r *Request) bool {
 	for _, e := range h.bySession[r.Cookie] {
 		if e != r && e.ending(r.Cookie) && e.Seal <= r.End && e.End >= r.Began {
@@ -102,8 +102,8 @@ func (h *history) takenAway(r *Request) bool {
 	return h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
 }
 
-// mayBeEnded reports whether somebody may have ended the session that y does not find. It was there
-// for a request that asked at a time.
+// mayBeEnded reports whether the session that y does not find may have been ended. A request that asked
+// at the time there still had it.
 func (h *history) mayBeEnded(y *Request, there time.Duration) bool {
 	for i := range h.Endings {
 		if e := &h.Endings[i]; h.aimsAt(e, y.Cookie) && e.Began <= y.Open && h.over(e) >= there {
@@ -141,7 +141,7 @@ func (h *history) endings() {
 				h.broken("what was ended is over", with(h.began(again.ID)), "#%d had ended it by %s, and #%d did so again at %s", e.Number, ms(e.End), again.Number, ms(again.Began))
 			}
 		}
-		if e.ID != "" && e.Cause == Gone { // says so of a session like a request that does not find it
+		if e.ID != "" && e.Cause == Gone { // a request that does not find the session means the same
 			h.explain(&Request{Number: e.Number, Cookie: e.ID, Asked: e.Began, Open: e.End, End: e.End, New: true})
 		}
 	}
@@ -153,9 +153,10 @@ func (h *history) endings() {
 	}
 }
 
-// dead returns the sessions that are certainly over when an ending was answered: those that had begun
-// before it did; those of logins that had arrived before it did; and the ids that one of them gets, whenever it does. For either the new id was on the
-// list already, or the old one was not any more, and the Renew fails.
+// dead returns the sessions that have certainly ended when an ending has its response: those that had
+// begun before the ending; those of logins that had arrived before it; and every new ID that one of these
+// sessions gets, whenever that is. For either the new ID was already on the list, or the old one was no
+// longer on it, and the Renew fails.
 func (h *history) dead(e *Ending) map[string]bool {
 	dead := make(map[string]bool)
 	if e.ID != "" {
@@ -184,7 +185,7 @@ func (h *history) outlived(e *Ending, r *Request) {
 	switch {
 	case r.Asked > e.End && (r.User != "" || r.Outcome == Answered): // see endedUnder
 		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d asked at %s and saw %v", e.Number, ms(e.End), r.Number, ms(r.Asked), r.Saw)
-	case r.Outcome != Answered || r.Effect == Nothing || r.Effect == Destroy: // that has nothing left to do
+	case r.Outcome != Answered || r.Effect == Nothing || r.Effect == Destroy: // it has nothing left to do
 	case r.Seal > e.End:
 		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d held it, and saved it after %s", e.Number, ms(e.End), r.Number, ms(r.Seal))
 	case e.ID != "" && e.Cause != Gone && r.Effect == Renew && e.Began < r.Seal+tombstone && !h.lost(e.ID, 0, e.End):

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ofAnn makes all sessions those of a user.
+// ofAnn makes all sessions those of ann.
 func (s story) ofAnn() story {
 	s = slices.Clone(s)
 	for i := range s {
@@ -20,7 +20,7 @@ func (s story) ofAnn() story {
 	return s
 }
 
-// all ends all sessions of ann between two times, but one or none.
+// all ends all sessions of ann between two times, except the spared one.
 func all(from, to int, spared string) Ending {
 	return Ending{Number: 100, User: "ann", Spared: spared, Began: at(from), End: at(to), Outcome: Answered}
 }
@@ -36,7 +36,7 @@ func sealed(ms int) func(r *Request) {
 	return func(r *Request) { r.Seal = at(ms) }
 }
 
-// What ends sessions of users, what broken promises about it look like, and what looks like one.
+// Endings of users' sessions, broken promises about them, and histories that only look broken.
 func TestCheckOfEndings(t *testing.T) {
 	const over, there = "what was ended is over", "a session is there until it ends"
 	for name, tt := range map[string]struct {
@@ -95,8 +95,8 @@ func TestCheckOfEndings(t *testing.T) {
 	}
 }
 
-// A login that had arrived before all sessions of its user were ended begins none, and one that arrives
-// afterwards is not refused. An end is done once, and in time, however late its messages come.
+// A login begins no session if it had arrived before all sessions of its user were ended. If it arrives
+// afterwards, it is not refused. An ending is done once, and in time, however late its messages come.
 func TestCheckOfLoginsBesideEndings(t *testing.T) {
 	const over, there, out = "what was ended is over", "a session is there until it ends", "nobody is shut out"
 	logsIn := func(r *Request) {

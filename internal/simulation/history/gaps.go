@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// gaps judges that nobody waits for long for a session that nobody has: a wait is as long
-// as the holds of others, and the time that a change takes. So no lock is left behind by
-// somebody who has gone, and nobody misses their turn.
+// gaps judges that no request waits for long while no other request has the session. A wait may last as
+// long as the holds of others, plus the time of the changes between them. So no lock is left behind by a
+// request that is gone, and no request misses its turn.
 func (h *history) gaps() {
 	for _, r := range h.all {
 		from, until := r.waited()
@@ -16,10 +16,10 @@ func (h *history) gaps() {
 			continue
 		}
 		limit := h.Gap
-		if !h.Strict && (r.Optimistic || r.Again) { // at first it did not wait, but had it written
+		if !h.Strict && (r.Optimistic || r.Again) { // at first it did not wait, but let the commit wait for the lock
 			limit += h.Timeout
 		}
-		free := from // from when on nobody has had it, as far as is known
+		free := from // since when no request has had it, as far as is known
 		for _, x := range h.holders(r.Cookie) {
 			over := x.Done + h.unnoticed(x)
 			if x.Number == r.Number || over < free {
@@ -36,7 +36,8 @@ func (h *history) gaps() {
 	}
 }
 
-// has is when a request has got its session to itself: an optimistic one for a moment at its end.
+// has returns when a request has got its session exclusively. For an optimistic one that is a moment at
+// its end.
 func (r *Request) has() time.Duration {
 	if r.Optimistic {
 		return r.End
@@ -44,8 +45,8 @@ func (r *Request) has() time.Duration {
 	return r.Open
 }
 
-// unnoticed is how long it may take others to notice that a hold is over: the lock of one
-// that was longer than MaxHold ran out, and nobody told them.
+// unnoticed is how long it may take others to notice that a hold is over. If the hold was longer than
+// MaxHold, its lock expired, and no message told the others.
 func (h *history) unnoticed(r *Request) time.Duration {
 	if r.Done-r.has() >= h.MaxHold-8*h.Latency {
 		return 500 * time.Millisecond
@@ -53,8 +54,8 @@ func (h *history) unnoticed(r *Request) time.Duration {
 	return 0
 }
 
-// holders returns the requests that have got a session to themselves, or may have, or learnt that it
-// is gone, in the order in which they did.
+// holders returns the requests that have, or may have, got a session exclusively, or learnt that it has
+// ended, in that order.
 func (h *history) holders(id string) []*Request {
 	if held, ok := h.held[id]; ok {
 		return held
@@ -70,13 +71,13 @@ func (h *history) holders(id string) []*Request {
 	return held
 }
 
-// queue judges that a process serves its own requests in the order in which they came.
+// queue judges that a process serves its requests first come, first served.
 func (h *history) queue() {
 	for _, id := range h.ids() {
-		last := make([]*Request, h.Processes) // that came, of those that were served
+		last := make([]*Request, h.Processes) // the last one served, by when it came
 		for _, r := range h.holders(id) {
 			if r.New || r.Optimistic || r.Again {
-				continue // it needed no lock, or nobody knows when it asked for that
+				continue // it needed no lock, or it is unknown when it asked for the lock
 			}
 			before := last[r.Process]
 			if before != nil && r.Asked < before.Asked && r.Open > before.Open {

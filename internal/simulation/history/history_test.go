@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A story is requests to one session S, told in the order in which they began.
+// A story is a list of requests to one session S, in the order in which they began.
 type story []Request
 
 // begun is a session that its first request has created.
@@ -15,7 +15,7 @@ var begun = story{{Number: 1, Title: "append", Began: 1 * milli, Asked: 1 * mill
 
 const milli = time.Millisecond
 
-// look adds a request that asks for S at a ms, and gets it 1 ms later; it ends at another.
+// look adds a request that asks for S at from ms, gets it 1 ms later, and ends at to ms.
 func (s story) look(from, to int, saw ...int) story {
 	r := Request{Number: len(s) + 1, Cookie: "S", ID: "S", Exclusive: true, Saw: saw, New: len(saw) == 0,
 		Began: time.Duration(from) * milli, Outcome: Answered, Status: 200}
@@ -25,7 +25,7 @@ func (s story) look(from, to int, saw ...int) story {
 	return append(s[:len(s):len(s)], r)
 }
 
-// write adds one that appends its number.
+// write adds a request that appends its number.
 func (s story) write(from, to int, saw ...int) story {
 	s = s.look(from, to, saw...)
 	r := &s[len(s)-1]
@@ -34,7 +34,7 @@ func (s story) write(from, to int, saw ...int) story {
 	return s
 }
 
-// but changes the last request.
+// but changes the last request of the story.
 func (s story) but(change func(r *Request)) story {
 	change(&s[len(s)-1])
 	return s
@@ -49,12 +49,12 @@ func readOnly(r *Request) { r.Exclusive = false }
 func again(r *Request)    { r.Again = true }
 func job(r *Request)      { r.Quiet = true }
 
-// optimistic requests run without the lock. They commit from a time on.
+// optimistic makes a request run without the lock, and commit at the given time.
 func optimistic(from int) func(r *Request) {
 	return func(r *Request) { r.Exclusive, r.Optimistic, r.Seal = false, true, at(from) }
 }
 
-// conflicts is for those that are to run again, or cannot.
+// conflicts marks a request that must run again, or cannot.
 func conflicts(r *Request) { r.Outcome, r.Status, r.Cause = Refused, 0, Conflict }
 func gone(r *Request)      { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
 func inT(r *Request)       { r.Cookie, r.ID = "T", "T" }
@@ -70,7 +70,7 @@ func terms() Terms {
 		Timeout: 40 * milli, MaxWaiters: 10, Latency: milli / 10, Processes: 2}
 }
 
-// Each rule, what breaks it, and what looks like that and does not.
+// Each rule, histories that break it, and histories that look like that and do not.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		story
@@ -149,7 +149,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A session ends with its lifetime, but for that of a login which the handler made when it was over.
+// A session ends with its lifetime. The exception is a login that the handler made after the end of the
+// lifetime.
 func TestALateLoginBeginsTheLifetime(t *testing.T) {
 	minute := terms()
 	minute.TTL, minute.Lifetime = time.Hour, time.Minute
@@ -167,7 +168,19 @@ func TestALateLoginBeginsTheLifetime(t *testing.T) {
 	}
 }
 
-// judge asserts that a story breaks a rule, or none.
+// If replies change places, a read may get the record of another one that is under way in its process.
+func TestReadsMayChangePlaces(t *testing.T) {
+	const rule = "an answer is seen by all who ask later"
+	swaps := terms()
+	swaps.Swaps = true
+	overlap := begun.look(10, 30, 1, 3).but(readOnly).but(func(r *Request) { r.Open = at(25) }).write(11, 12, 1).look(20, 22, 1).but(readOnly)
+	judge(t, swaps, overlap, "")
+	judge(t, terms(), overlap, rule)
+	judge(t, swaps, begun.look(10, 15, 1).but(readOnly).write(11, 12, 1).look(20, 22, 1).but(readOnly), rule)
+	judge(t, swaps, begun.look(10, 30, 1).but(readOnly).but(func(r *Request) { r.Open = at(25) }).write(11, 12, 1).look(20, 22, 1), rule) // under the lock
+}
+
+// judge asserts that a story breaks the rule, or no rule if that is "".
 func judge(t *testing.T, terms Terms, s story, rule string) {
 	t.Helper()
 	var rules []string

@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// inTime reports whether a request came early enough for a session that was to live
-// until then, so that it must be there, however long the request had to wait. That is
-// judged where nothing is late.
+// inTime reports whether a request came early enough for a session that should live until then. Then the
+// session must exist, however long the request had to wait. This is judged only if no message is late.
 func (h *history) inTime(y *Request, lives time.Duration) bool {
 	late := 8*h.Latency + 2*time.Millisecond
-	if y.Again { // it was refused before it came for the lock
+	if y.Again { // it was refused before it asked for the lock
 		late += 8 * h.Latency
 	}
 	return h.Strict && y.Asked+late < lives &&
 		y.Open+2*time.Millisecond < h.created(y.sameSession(h))+h.Lifetime // the record counts whole ones
 }
 
-// sameSession returns a request that saw the session that another did not find.
+// sameSession returns a request that saw the session that r did not find.
 func (r *Request) sameSession(h *history) *Request {
 	for _, x := range h.bySession[r.Cookie] {
 		if x.Outcome == Answered && x.version() != 0 && (x.SetID == r.Cookie || !x.New) {
@@ -27,7 +26,7 @@ func (r *Request) sameSession(h *history) *Request {
 	return r
 }
 
-// idle judges that sessions do not outlive their time-outs.
+// idle judges that sessions do not outlive their timeouts.
 func (h *history) idle() {
 	slack := h.Lateness + 5*time.Millisecond
 	for _, id := range h.ids() {
@@ -47,8 +46,8 @@ func (h *history) idle() {
 	}
 }
 
-// beginning returns the request from which a version's lifetime counts: the one that made its session,
-// or a login in it when the lifetime was over already, in the hands of the handler.
+// beginning returns the request from which a version's lifetime counts: the one that created its session,
+// or a login in it that the handler made after the end of the lifetime.
 func (h *history) beginning(version int) *Request {
 	var first *Request
 	for _, version := range slices.Backward(slices.Collect(h.chain(version))) {
@@ -61,8 +60,8 @@ func (h *history) beginning(version int) *Request {
 	return first
 }
 
-// idleUntil returns until when others may have put the idle time-out off. Whoever takes or waits for
-// a session sees to it that it outlasts the lock; a job does no more.
+// idleUntil returns until when others may have extended the idle timeout. A request that takes or waits
+// for a session makes it outlast the lock; a job does no more than that.
 func (h *history) idleUntil(rs []*Request, z *Request) (until time.Duration) {
 	lock := h.Lease + 2*time.Second
 	for _, r := range rs {

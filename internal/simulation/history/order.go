@@ -2,7 +2,7 @@ package history
 
 import "slices"
 
-// order judges what was seen, and that the versions of a session are a chain.
+// order judges what requests saw, and that the versions of a session are a chain.
 func (h *history) order() {
 	for i := range h.all {
 		if r := &h.all[i]; r.credible() {
@@ -37,7 +37,7 @@ func (h *history) sight(r *Request) {
 	}
 }
 
-// home is the id under which a version can be seen.
+// home is the ID of the session in which a version can be seen.
 func (r *Request) home() string {
 	if r.SetID != "" {
 		return r.SetID
@@ -45,7 +45,7 @@ func (r *Request) home() string {
 	return r.ID
 }
 
-// forks judges that no two versions that took effect were built on the same one.
+// forks judges that no two versions that took effect were built on the same version.
 func (h *history) forks() {
 	child := make(map[int]*Request)
 	for i := range h.all {
@@ -54,8 +54,8 @@ func (h *history) forks() {
 			continue // or it has found nothing left to end
 		}
 		before := last(r.Saw)
-		// A Create that comes late cannot be told from that of a new id: where Redis has lost
-		// the record, it brings back the first version.
+		// A Create that comes late cannot be told from that of a new ID: if Redis has lost the record, it
+		// brings back the first version.
 		revived := len(r.Saw) == 1 && h.lost(r.Cookie, 0, r.Open)
 		if other := child[before]; other != nil && before != 0 && !revived {
 			h.broken("no update is lost", with(other, r, h.writers[before]), "#%d and #%d were both built on %d", other.Number, r.Number, before)

@@ -1,55 +1,49 @@
-// Package history judges what clients have seen of Latchkey. It knows requests, times
-// and answers, and nothing of how they came about.
+// Package history judges what clients have seen of Latchkey. It knows requests, times and responses, but
+// not how they came about.
 //
 // # What is recorded
 //
-// Every session holds a list of numbers. A request that writes appends its own number,
-// which no other has, to the list that it saw. So a list is the history of its session,
-// and its last number names a version: all who see that number last must have seen the
-// same list, and two versions that were built on the same one are a lost update. Where
-// a handler empties the session first, the list begins anew, but it is known what that
-// handler saw.
+// Every session holds a list of numbers. A request that writes appends its own number, which no other
+// request has, to the list that it saw. So a list is the history of its session, and its last number names
+// a version: all requests that see the same last number must have seen the same list, and two versions
+// built on the same version are a lost update. If a handler empties the session first, the list begins
+// anew, but the record of the request has the list that the handler saw.
 //
-// A request's outcome is [Answered], [Refused] or [Unknown]: the last if the client
-// cannot tell whether it took effect, since the process crashed, or Redis did not
-// answer the commit. A version is effective if it was answered, or if somebody whose
-// request was answered has seen it.
+// A request's outcome is [Answered], [Refused] or [Unknown]. Unknown means that the client cannot tell
+// whether the request took effect, because the process crashed, or Redis did not reply to the commit. A
+// version is effective if its request was answered, or if another answered request has seen it.
 //
-// What a handler does in two steps is two requests. One that commits and reopens its session is
-// a first one that looked, and a second one that asked when it reopened. One that runs twice is an
-// optimistic one that was refused, of which nothing may ever be seen, and a second one that has the
-// lock and asked when the first one was to be saved. A job of the application is a request, too, but
-// no use of the session.
+// A handler with two steps counts as two requests. If it commits and reopens its session, the first
+// request looked, and the second one asked when the session was reopened. If it runs twice, the first
+// request was an optimistic one that was refused, of which nothing may ever be seen; the second has the
+// lock, and asked when the first was about to be saved. A job of the application is a request, too, but it
+// does not count as use of the session.
 //
 // # What is demanded
 //
-//   - Order (order.go): what is seen was written so, by a request that was not refused,
-//     in the session that was asked for; and the effective versions of a session are a
-//     chain.
-//   - Real time (realtime.go): whoever asks after an answer sees at least what that
-//     request saw or wrote. This is read-your-writes, monotonic reads and writes, and
-//     more: it goes for all clients together.
-//   - The end (end.go): an id that was ended, by a logout or by a new id, shows nothing
-//     any more, to nobody; what was answered before is in it; and a session is empty
-//     only if it was ended, ran out, or Redis lost it. Who still comes with such an id gets
-//     no cookie, unless it is a login or a navigation, which is not refused either.
-//   - Endings (ending.go): when End or EndAll was answered, what had begun before it began is
-//     over: nobody who asks later sees it alive, no holder saves anything, and no new id
-//     that it is given goes on. All others stay: it is done once, so nothing that begins after
-//     its answer is ended, however late its messages come. Without an answer it may be done later,
-//     EndAll for the time of a few exchanges; and a new
-//     id of the one that is spared may be ended, since nobody knew it. A login that had
-//     arrived before an EndAll of its user began is ended by that, or refused; one that arrived
-//     after it was answered is neither. A process
-//     may lend a session that is no user's once more to one that comes after its end, who is
-//     refused.
-//   - Time-outs (idle.go): a session that was used in time is there, and one that was
-//     not is gone.
-//   - Waiting (bounds.go): every answer comes within its bound, and without faults each
-//     refusal has a reason; so has each second run. Who takes no lock waits for nobody.
-//   - Exclusion and turns (turns.go, gaps.go), without faults: handlers hold a session one
-//     at a time, in the order in which they came, nothing is saved without the lock meanwhile,
-//     processes take turns, and nobody waits for what nobody has.
+//   - Order (order.go): what a request sees was written by a request that was not refused, in the same
+//     session. The effective versions of a session are a chain.
+//   - Real time (realtime.go): a request that asks after the response to another one sees at least what
+//     that one saw or wrote. This includes read-your-writes, monotonic reads and monotonic writes, for all
+//     clients together.
+//   - The end (end.go): an ID that has ended, by a logout or by a new ID, shows no request anything any
+//     more. All writes with a response before the end are part of the last version. A session is empty
+//     only if it was ended, has expired, or Redis lost it. A request that still comes with an ended ID
+//     gets no cookie, unless it is a login or a navigation, which is not refused either.
+//   - Endings (ending.go): once End or EndAll has its response, the sessions that had begun before it have
+//     ended: no later request sees them alive, no holder saves anything, and no new ID that one of them
+//     gets stays alive. All other sessions stay. An ending takes effect once, so it ends nothing that
+//     begins after its response, however late its messages come. Without a response an ending may take
+//     effect later; an EndAll only within the time of a few round trips. A new ID of the spared session
+//     may be ended, since it was not known. A login that had arrived before an EndAll of its user began is
+//     ended by it, or refused. A login that arrived after the response is neither. A process may lend a
+//     session without a user once more after its end, to a request that is then refused.
+//   - Timeouts (idle.go): a session that was used in time exists, and one that was not is gone.
+//   - Waiting (bounds.go): every response comes within its bound. Without faults, each refusal and each
+//     second run has a reason. A request that takes no lock does not wait.
+//   - Exclusion and turns (turns.go, gaps.go), without faults: handlers hold a session one at a time, first
+//     come, first served. Meanwhile nothing is saved without the lock. Processes take turns. No request
+//     waits for a session that no other request has.
 package history
 
 import (
@@ -64,7 +58,7 @@ type Effect int
 const (
 	Nothing Effect = iota
 	Write          // stores Wrote
-	Renew          // the same, under a new id
+	Renew          // stores Wrote under a new ID
 	Destroy
 )
 
@@ -75,7 +69,7 @@ type Outcome int
 const (
 	Unknown Outcome = iota
 	Answered
-	Refused // it has none
+	Refused // it has no effect
 )
 
 // A Cause is why a request was refused or failed.
@@ -97,46 +91,46 @@ const (
 	Crashed     Cause = "the process crashed"
 )
 
-// A Request is what is known of one, by its client and by its handler. Times are from
-// the beginning of the run; 0 means never.
+// A Request is what its client and its handler know of it. Times count from the beginning of the run; 0
+// means never.
 type Request struct {
 	Number  int
 	Process int
-	Life    int    // how often that had crashed before
+	Life    int    // how often the process had crashed before
 	Title   string // for people
-	Cookie  string // the id of the session that the client asked for; "": none
+	Cookie  string // the ID of the session that the client asked for; "": none
 
-	Began time.Duration // the client sent it
-	Asked time.Duration // the session was asked for
-	Open  time.Duration // the handler got it
+	Began time.Duration // when the client sent it
+	Asked time.Duration // when the session was asked for
+	Open  time.Duration // when the handler got the session
 
-	Exclusive  bool   // it is opened under its lock
-	Optimistic bool   // it is not, and what is written is saved without, or under the lock from Seal on
+	Exclusive  bool   // it opens the session under its lock
+	Optimistic bool   // it opens the session without the lock, and saves its changes without it, or under the lock from Seal on
 	Again      bool   // its handler has run before, without the lock: Asked is when that run's commit began
-	Quiet      bool   // it is not of the session's visitor, and puts no time-out off
-	New        bool   // it was empty
+	Quiet      bool   // it does not come from the session's visitor, and extends no timeout
+	New        bool   // the session was empty
 	ID         string // of the session, as the handler saw it
-	User       string // whose it is
+	User       string // the session's user
 	Saw        []int
 
 	Effect  Effect
 	Wrote   []int
-	Seal    time.Duration // the commit began
+	Seal    time.Duration // when the commit began
 	Leaves  time.Duration // when the client goes away
 	Outcome Outcome
-	End     time.Duration // it was answered, or refused; its commit had succeeded by then
-	Done    time.Duration // the process was through with it
-	Status  int           // of the answer; 0: there was none
+	End     time.Duration // when it got its response; by then its commit had succeeded or failed
+	Done    time.Duration // when the process had finished it
+	Status  int           // of the response; 0: there was none
 	Cause   Cause
 	Why     string // for people
-	Faulty  bool   // its handler makes a mistake: 500 is the right answer
-	Anew    bool   // it is a login or a navigation: where its session has ended, it begins another
+	Faulty  bool   // its handler makes a mistake: 500 is the right status
+	Anew    bool   // it is a login or a navigation: if its session has ended, it begins another
 	LogsIn  string // the user that it logs in
-	SetID   string // the id of the session that the answer's cookie opens; "": no cookie
-	SetUser string // whose that session is
+	SetID   string // the ID of the session that the response's cookie opens; "": no cookie
+	SetUser string // the user of that session
 }
 
-// waited returns from when until when a request may have waited for the lock of its session.
+// waited returns the time in which a request may have waited for the lock of its session.
 func (r *Request) waited() (from, to time.Duration) {
 	if r.Optimistic && r.Seal > 0 {
 		return r.Seal, r.End
@@ -144,10 +138,10 @@ func (r *Request) waited() (from, to time.Duration) {
 	return r.Asked, r.waits()
 }
 
-// gone tells whether the client's session was not there for the handler.
+// gone reports whether the handler did not find the client's session.
 func (r *Request) gone() bool { return r.Open > 0 && r.New && r.Cookie != "" }
 
-// last returns the number that names a version; 0: none.
+// last returns the number that names a version, or 0 if there is none.
 func last(list []int) int {
 	if len(list) == 0 {
 		return 0
@@ -155,16 +149,16 @@ func last(list []int) int {
 	return list[len(list)-1]
 }
 
-// A Loss is Redis's own: the data of a session, of those of all users, or of all of them if ID is
-// empty, was deleted.
+// A Loss is a loss of data by Redis: of a session, of those of all users, or of all sessions if ID is
+// empty.
 type Loss struct {
 	ID    string
 	Users bool
 	At    time.Duration
 }
 
-// forgotten tells whether Redis may have lost between two moments what it knew of a user: the mark
-// remembers when all of their sessions were ended.
+// forgotten reports whether Redis may have lost a user's mark between two moments. The mark remembers
+// when all of the user's sessions were ended.
 func (t *Terms) forgotten(from, to time.Duration) bool {
 	for _, l := range t.Losses {
 		if l.ID == "" && from <= l.At && l.At <= to {
@@ -174,25 +168,28 @@ func (t *Terms) forgotten(from, to time.Duration) bool {
 	return false
 }
 
-// Terms are what the requests were to keep to.
+// Terms are the settings of a run, by which the requests are judged.
 type Terms struct {
 	TTL, Lifetime     time.Duration
 	Lease             time.Duration
 	LockWait, MaxHold time.Duration
 	Timeout           time.Duration
 	MaxWaiters        int
-	Lateness          time.Duration // the longest that a message may travel
-	Latency           time.Duration // the longest that it travels without a fault
-	Strict            bool          // there are no faults: what is promised without is judged, too
+	Lateness          time.Duration // the longest time that a message may travel
+	Latency           time.Duration // the longest time that it travels without a fault
+	Strict            bool          // there are no faults: promises that hold only without faults are judged, too
 	Exclusion         bool          // leases are long enough for handlers to exclude each other
-	Gap               time.Duration // nobody waits for longer for what nobody has; 0: that is not judged
-	Turns             bool          // each process has had somebody who waits, all the time
+	Gap               time.Duration // the longest wait while no other request has the session; 0: it is not judged
+	Turns             bool          // each process has a waiter all the time
 	Processes         int
 	Losses            []Loss
 	Endings           []Ending
+	// Swaps: replies on one connection may change places. Then two reads of one session without its lock, which
+	// are under way at the same time in one process, may get each other's record.
+	Swaps bool
 }
 
-// lost tells whether a session may have been lost between two moments.
+// lost reports whether a session may have been lost between two moments.
 func (t *Terms) lost(id string, from, to time.Duration) bool {
 	for _, l := range t.Losses {
 		if (l.ID == "" && (!l.Users || strings.Contains(id, ".")) || l.ID == id && id != "") && from <= l.At && l.At <= to {

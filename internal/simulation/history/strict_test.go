@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What is promised without faults only.
+// Promises that hold only without faults.
 func TestCheckWithoutFaults(t *testing.T) {
 	strict := terms()
 	strict.Strict, strict.Exclusion, strict.Gap, strict.MaxWaiters = true, true, 20*milli, 3
@@ -71,7 +71,7 @@ func TestCheckWithoutFaults(t *testing.T) {
 	}
 }
 
-// A session gets no new id if that would have nothing to live.
+// A session gets no new ID if its lifetime has ended.
 func TestCheckARenewAtTheEndOfTheLifetime(t *testing.T) {
 	minute := terms()
 	minute.TTL, minute.Lifetime, minute.Strict = time.Hour, time.Minute, true

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// exclusion judges that handlers hold a session one at a time. Whoever holds it for
-// longer than MaxHold does not hold it any more.
+// exclusion judges that handlers hold a session one at a time. A hold counts no longer than MaxHold.
 func (h *history) exclusion() {
 	for _, id := range h.ids() {
 		rs := h.bySession[id]
@@ -54,11 +53,11 @@ func (r *Request) holds(most time.Duration) time.Duration {
 	return min(end, r.Open+most)
 }
 
-// A process must not get less of a session than another by more than this.
+// fair is the largest ratio of the services that two processes get for a session.
 const fair = 1.5
 
-// turns judges that processes take turns: what counts is who is served while all of them
-// have somebody who waits.
+// turns judges that processes take turns. Only requests that were served while all processes had a waiter
+// count.
 func (h *history) turns() {
 	served := make([]int, h.Processes)
 	for i := range h.all {
@@ -72,8 +71,8 @@ func (h *history) turns() {
 	}
 }
 
-// wanted reports whether all processes had somebody who waited for a session when a
-// request got it, and for long enough for the others to know.
+// wanted reports whether all processes had a waiter for a session when a request got it, and for long
+// enough for the others to know.
 func (h *history) wanted(r *Request) bool {
 	waits, n := make([]bool, h.Processes), 0
 	for _, x := range h.bySession[r.Cookie] {

@@ -7,13 +7,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/model"
 )
 
-// Rules that the client's side keeps, which is modelled, are broken here, and the exploration finds
-// that. Those of the scripts are broken in the catalogue of internal/defects.
+// Rules that the modelled client follows are broken here, and the exploration must notice. The rules of
+// the scripts are broken in the catalogue of internal/defects.
 var breaks = []struct {
 	name     string
 	switches model.Switches
 	work     string
-	want     string // what the violation says
+	want     string // part of the violation's text
 }{
 	{
 		name:     "who leaves the line takes the place of its process along",

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// What is the same in all calls.
+// Values that all calls share.
 const (
 	epoch     = 1_700_000_000_000 // Unix ms: now, always
 	lease     = "10000"
@@ -16,7 +16,7 @@ const (
 	lock      = record + ".lock"
 	queue     = record + ".lock.queue"
 	stages    = record + ".new"
-	headBytes = 40 // of a staged record, which its commit gets
+	headBytes = 40 // of a staged record, which its commit contains
 )
 
 // A kind is a script, or a command.
@@ -28,20 +28,20 @@ const (
 	giveBack
 	quit
 	save  // without the lock
-	kinds // those above are scripts
+	kinds // the kinds above are scripts
 
 	seize // SET of the lock, if it is free
 	stage // SET of a large record, for a commit to rename
 )
 
-// What a commit answers, beside that it is done.
+// The replies of a commit, besides success.
 const (
 	replyLost      = 0
-	replyLostAgain = 3 // but an earlier try may have been executed, or may be yet
-	replyUnstaged  = 4 // an error: what is to be renamed is not there
+	replyLostAgain = 3 // but an earlier try may have been executed, or may be executed later
+	replyUnstaged  = 4 // an error: the staged record does not exist
 )
 
-// A form is what a commit writes.
+// A form is the kind of record that a commit writes.
 type form uint8
 
 const (
@@ -59,7 +59,7 @@ const (
 	shared                  // at the same key as all others
 )
 
-// A call is a script, or a command, and its arguments.
+// A call is a script or a command, with its arguments.
 type call struct {
 	kind    kind
 	process uint8
@@ -72,12 +72,12 @@ type call struct {
 	chain   chain // of the record, or of the one that ends
 	touches bool
 	staging staging
-	then    callID // what comes behind it on the same connection
-	again   bool   // an earlier try may have been executed, or may be yet
+	then    callID // the call behind it in the same write
+	again   bool   // an earlier try may have been executed, or may be executed later
 
-	// What only the checks know.
-	on      chain // that of the record that it replaces
-	carries uint8 // whose versions it has
+	// Only the checks know these.
+	on      chain // the chain of the record that it replaces
+	carries uint8 // the requests whose versions it has
 }
 
 // A callID is a call's number; 0 is none.
@@ -94,7 +94,7 @@ func (s *server) id(c call) callID {
 	return id
 }
 
-// stagedKey is where the record of c is staged.
+// stagedKey is the key at which the record of c is staged.
 func (c call) stagedKey() string {
 	if c.staging == shared {
 		return stages
@@ -102,7 +102,7 @@ func (c call) stagedKey() string {
 	return stages + "." + c.stamp.stamp()
 }
 
-// command returns c as Redis gets it. text is that of the script.
+// command returns c as Redis gets it. text is the text of the script.
 func (c call) command(text string) []string {
 	switch c.kind {
 	case seize:
@@ -113,7 +113,7 @@ func (c call) command(text string) []string {
 	return append([]string{"EVAL", text}, c.args()...)
 }
 
-// args returns the arguments of EVAL behind the text.
+// args returns the arguments of EVAL behind the text of the script.
 func (c call) args() []string {
 	switch c.kind {
 	case take:
@@ -146,7 +146,7 @@ func (c call) args() []string {
 	return []string{"2", lock, queue, "1", c.place.text()}
 }
 
-// record is what c writes, in the form of internal/records/record.go.
+// record is the record that c writes, in the form of internal/records/record.go.
 func (c call) record() string {
 	head := `{"v":2,"s":"` + c.stamp.stamp() + `",`
 	switch c.form {

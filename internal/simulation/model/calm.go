@@ -2,9 +2,9 @@ package model
 
 import "fmt"
 
-// checkEnds looks at what comes of each state if nothing more goes wrong and nobody
-// comes: whatever is done first, there is an end, everybody was answered, and nothing
-// is left. It returns how many steps that takes at most.
+// checkEnds checks what follows from each state if nothing more goes wrong and no request comes: whatever
+// is done first, the steps come to an end, every request gets a response, and nothing is left behind. It
+// returns the largest number of steps that this takes.
 func (x *explorer) checkEnds() int {
 	const unknown, open = -2, -1
 	steps := make([]int32, len(x.seen.States))
@@ -33,7 +33,7 @@ func (x *explorer) checkEnds() int {
 			case unknown:
 				steps[to] = open
 				stack = append(stack, visit{to, x.start(to)})
-			case open: // it is on the stack, and all above it are on a circle
+			case open: // it is on the stack, and all above it are on a cycle
 				least := to
 				for i := len(stack) - 1; stack[i].id != to; i-- {
 					least = min(least, stack[i].id)
@@ -45,8 +45,8 @@ func (x *explorer) checkEnds() int {
 	return int(longest)
 }
 
-// finish returns how many steps it takes at most from a state to the end, if that is
-// known of all that may come next.
+// finish returns the largest number of steps from a state to the end, if that is known for all states
+// that may come next.
 func (x *explorer) finish(id int32, steps []int32) (most int32) {
 	if x.start(id) == x.ends[id] {
 		x.checkEnd(id)
@@ -57,7 +57,7 @@ func (x *explorer) finish(id int32, steps []int32) (most int32) {
 	return most
 }
 
-// start is where the calm edges of a state begin.
+// start is the index at which the calm edges of a state begin.
 func (x *explorer) start(id int32) int32 {
 	if id == 0 {
 		return 0
@@ -65,7 +65,7 @@ func (x *explorer) start(id int32) int32 {
 	return x.ends[id-1]
 }
 
-// checkEnd looks at a state in which nothing is to be done any more.
+// checkEnd checks a state in which no step is left.
 func (x *explorer) checkEnd(id int32) {
 	s := &x.seen.States[id]
 	v := &x.model.server.views[s.db]
@@ -87,8 +87,8 @@ func (x *explorer) checkEnd(id int32) {
 	}
 }
 
-// found notes what is wrong in a state. Of several the first is kept, which takes the
-// fewest steps to come to.
+// found records what is wrong in a state. Of several violations it keeps the one that takes the fewest
+// steps to reach.
 func (x *explorer) found(bad string, id int32) {
 	if x.wrong == "" || id < x.wrongAt {
 		x.wrong, x.wrongAt = bad, id

@@ -20,15 +20,15 @@ func (n *step) execute(id callID) reply {
 	if (c.kind == commit || c.kind == save) && a.refused() && before.stamp != after.stamp {
 		n.breaks("a commit that was refused has written")
 	}
-	// A take that comes late may put the place back, for a turn that nobody uses.
+	// A take that comes late may put the place back, for a turn that is not used.
 	if c.kind == take && a.code == 1 && after.has(c.place) && n.used.broken+n.used.doubled == 0 {
 		n.breaks("%v has the lock, and its process still stands in the queue", c.token)
 	}
 	return a
 }
 
-// checkRecord: whoever changes the record has the lock, has read or written what was
-// there, and was not told otherwise.
+// checkRecord checks that a request which changes the record has the lock, has read or written the
+// previous record, and was not told otherwise.
 func (n *step) checkRecord(c *call, before, after *view) {
 	if before.there == after.there && before.stamp == after.stamp && before.chain == after.chain && before.gone == after.gone {
 		return
@@ -51,7 +51,8 @@ func (n *step) checkRecord(c *call, before, after *view) {
 	}
 	n.chain = c.chain
 	for r := range uint8(requests) {
-		// A copy of what was refused may be done, and another write on top of it: then r cannot know.
+		// A copy of a refused write may be executed, and another write may build on it: then r cannot
+		// know.
 		if times, inARow := c.chain.count(r); inARow || times > 1 && n.maybe>>r&1 == 0 {
 			n.breaks("%s has written twice", name(r))
 		}
@@ -61,7 +62,7 @@ func (n *step) checkRecord(c *call, before, after *view) {
 	}
 }
 
-// checkLock: nobody takes the lock away from who has it.
+// checkLock checks that the lock is never taken away from its holder.
 func (n *step) checkLock(c *call, before, after *view) {
 	if before.lock == after.lock && before.turn == after.turn {
 		return
@@ -81,7 +82,7 @@ func (n *step) checkLock(c *call, before, after *view) {
 		}
 	}
 	if after.turn != 0 && c.kind != take {
-		for _, p := range before.queue { // who was first, and can be told, is next
+		for _, p := range before.queue { // the first one that can be told is next
 			if p != c.place && !n.processes[p.process()].deaf {
 				if after.turn != p {
 					n.breaks("%s has the turn, and %s stood before it", after.turn.text(), p.text())
@@ -92,8 +93,8 @@ func (n *step) checkLock(c *call, before, after *view) {
 	}
 }
 
-// checkQueue: the queue keeps its order, and no place is dropped while somebody
-// waits there.
+// checkQueue checks that the queue keeps its order, and that no place is dropped while a request waits
+// there.
 func (n *step) checkQueue(c *call, before, after *view) {
 	from := 0
 	for i, p := range after.queue {
@@ -125,14 +126,14 @@ func (v *view) has(p place) bool {
 	return false
 }
 
-// checkRefusal: a commit that was done is not refused, however often it was sent.
+// checkRefusal checks that a commit that was done is not refused, however often it was sent.
 func (n *step) checkRefusal(c *call) {
 	if now := n.view(); c.to != 0 && now.lock == c.to || c.form != nothing && now.stamp == c.stamp {
 		n.breaks("a commit that was done is refused when it is repeated")
 	}
 }
 
-// checkAnswer: what is told is so, and without faults everybody gets what he came for.
+// checkAnswer checks that a response is true, and that without faults every request succeeds.
 func (n *step) checkAnswer(r uint8, v verdict) {
 	q, now := &n.requests[r], n.view()
 	stored := n.chain.has(r)

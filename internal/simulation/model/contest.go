@@ -17,7 +17,7 @@ func (n *step) arrive(r uint8) {
 	n.advance(home(r))
 }
 
-// advance gives the turn in a process to who is first in its line.
+// advance gives the turn in a process to the first request in its line.
 func (n *step) advance(p uint8) {
 	if r := n.first(p); n.processes[p].turn == 0 && r != 0 {
 		n.processes[p].turn = r
@@ -25,7 +25,7 @@ func (n *step) advance(p uint8) {
 	}
 }
 
-// ask sends a take. Each try has a token of its own, while it is sure that no other has the lock.
+// ask sends a take. Each try has a new token, unless it is sure that no other request has the lock.
 func (n *step) ask(r uint8) {
 	q, p := &n.requests[r], &n.processes[home(r)]
 	if p.listening && p.place == 0 {
@@ -43,8 +43,7 @@ func (n *step) ask(r uint8) {
 	n.says("%s sends: %v", name(r), n.m.server.calls[q.call])
 }
 
-// worthAsking reports whether a take now would change anything. r is told then, or
-// finds out by itself.
+// worthAsking reports whether a take would now change anything. r is told then, or finds out by itself.
 func (m *model) worthAsking(s *state, r uint8) bool {
 	v, mine := &m.server.views[s.db], s.processes[home(r)].place
 	if v.free() && !m.switches.OnlyWhenTold {
@@ -60,7 +59,7 @@ func (n *step) asks(r uint8, useful bool) {
 	n.ask(r)
 }
 
-// takeReplied is what the reply to r's take leads to.
+// takeReplied handles the reply to r's take.
 func (n *step) takeReplied(r uint8, a reply) {
 	q, p := &n.requests[r], &n.processes[home(r)]
 	q.call, q.repeated = 0, false
@@ -92,7 +91,7 @@ func (n *step) rests(r uint8) {
 	p.listening, p.owed = true, p.place
 }
 
-// begins begins a tenure, on the record that the take has read.
+// begins begins a tenure with the record that the take has read.
 func (n *step) begins(r uint8, base token, stored chain) {
 	q, p, v := &n.requests[r], &n.processes[home(r)], n.view()
 	switch {
@@ -108,8 +107,8 @@ func (n *step) begins(r uint8, base token, stored chain) {
 	n.says("%s holds %q", name(r), stored)
 }
 
-// leaveContest ends the turn of r, which has not got the lock. Its place is the
-// process's: whoever is next in line has it now.
+// leaveContest ends the turn of r, which has not got the lock. Its place belongs to the process: the next
+// request in line has it now.
 func (n *step) leaveContest(r uint8, v verdict) {
 	p := &n.processes[home(r)]
 	if n.requests[r].ambiguous {

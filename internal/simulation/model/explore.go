@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bounds are how often something may go wrong in a trace.
+// Bounds limit how often something may go wrong in a trace.
 type Bounds struct {
 	Faults  uint8 // of the next four kinds together
 	Broken  uint8 // connections, with a command or a reply
@@ -13,7 +13,7 @@ type Bounds struct {
 	Expired uint8 // leases, and turns that a place was given
 	Crashed uint8 // processes
 
-	Left  uint8 // requests that wait no longer
+	Left  uint8 // requests that stop waiting
 	Asked uint8 // times that a place asks although it was not told
 }
 
@@ -24,11 +24,11 @@ func (b Bounds) String() string {
 
 // Switches break the client.
 type Switches struct {
-	QuitAlways      bool // who leaves the line takes the place of its process along
-	AnswerEarly     bool // who hands the session over is answered before it is stored
-	JoinedReadsVoid bool // a lost lock does not matter to any request that has only read
-	KeepBase        bool // a tenure goes on with the record that its take has read
-	OnlyWhenTold    bool // a place asks for nothing but the turn that it was given
+	QuitAlways      bool // a request that leaves the line takes the place of its process along
+	AnswerEarly     bool // a request that hands the session over is answered before its version is stored
+	JoinedReadsVoid bool // a lost lock does not matter to a request that has only read
+	KeepBase        bool // a tenure continues with the record that its take has read
+	OnlyWhenTold    bool // a place asks only for the turn that it was given
 
 	TrustSet       bool // a plain take believes the reply to SET
 	ReadFirst      bool // it reads the record before it has the lock
@@ -36,31 +36,29 @@ type Switches struct {
 	TakeTombstones bool // it takes a tombstone for a record
 	StageTogether  bool // all large records are staged at one key
 
-	ForgetOwn bool // who finds under the lock what it has written without does not know that
+	ForgetOwn bool // a request does not recognize, under the lock, what it has written without it
 }
 
-// A Report is what an exploration has seen.
+// A Report is the result of an exploration.
 type Report struct {
 	States, Transitions int
-	Longest             int    // of the ways without faults to the end, in steps
+	Longest             int    // way to the end without faults, in steps
 	Violation           string // the rule that was broken, and how; "" if none was
 }
 
-// explorer is a search, breadth first, so that the first violation is one of the
-// shortest.
+// explorer is a breadth-first search, so that the first violation is one of the shortest.
 type explorer struct {
 	model       *model
 	seen        *Seen[state]
 	parents     []int32
 	transitions int
-	edges       []int32 // calm ones, of each state
-	ends        []int32 // where those of a state end
+	edges       []int32 // the calm ones, of each state
+	ends        []int32 // the index at which the edges of a state end
 	wrong       string
 	wrongAt     int32
 }
 
-// An Explorer explores models over the same scripts. What these have done in one is
-// not done again in the next.
+// An Explorer explores models over the same scripts. Work done in one model is not repeated in the next.
 type Explorer struct {
 	server   *server
 	bounds   Bounds
@@ -73,8 +71,8 @@ func New(s Scripts, b Bounds, w Switches) *Explorer {
 	return &Explorer{newServer(s), b, w, NewSeen[state]()}
 }
 
-// Explore goes through all that three requests may come to. work tells what each does: w, l, t, d
-// or o, for a write, a large one, a touch, the end of the session, and a write without the lock.
+// Explore explores every course that three requests can take. work has a letter for each: w for a write,
+// l for a large write, t for a touch, d for the end of the session, and o for a write without the lock.
 func (e *Explorer) Explore(work string) Report {
 	e.seen.Forget()
 	m := &model{server: e.server, bounds: e.bounds, switches: e.switches, work: work}
@@ -119,7 +117,7 @@ func (x *explorer) add(s *state, parent int32) int32 {
 	return id
 }
 
-// trace tells how the violation came about.
+// trace describes the steps that led to the violation.
 func (x *explorer) trace() string {
 	var path []state
 	for at := x.wrongAt; at >= 0; at = x.parents[at] {

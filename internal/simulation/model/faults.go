@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// What else may happen: leases and turns that run out, processes that crash, and what
-// is done about it.
+// This file has the other faults: leases and turns that expire, processes that crash, and the cleanup
+// after them.
 
 func (m *model) faults(s *state) {
 	m.expiry(s)
@@ -21,8 +21,8 @@ func (m *model) faults(s *state) {
 	}
 }
 
-// expiry is the end of a lease, or of a turn that was given to a place. Where nobody
-// relies on it, that is no fault.
+// expiry is the end of a lease, or of a turn that was given to a place. If no request relies on it, that
+// is no fault.
 func (m *model) expiry(s *state) {
 	v := &m.server.views[s.db]
 	if v.free() {
@@ -44,7 +44,7 @@ func (m *model) expiry(s *state) {
 	})
 }
 
-// alive reports whether somebody has t, or may get it, and lives.
+// alive reports whether a live request has t, or may get it.
 func (s *state) alive(m *model, t token) bool {
 	for r := range s.requests {
 		if q := &s.requests[r]; q.token == t && q.phase >= asking && q.phase < done {
@@ -57,7 +57,7 @@ func (s *state) alive(m *model, t token) bool {
 	return false
 }
 
-// stands reports whether somebody waits at p.
+// stands reports whether a request waits at p.
 func (s *state) stands(p place) bool {
 	q := &s.processes[p.process()]
 	return !q.dead && q.place == p
@@ -73,7 +73,7 @@ func (s *state) busy(p uint8) bool {
 	return false
 }
 
-// heard has the bits of the processes that Redis thinks are listening.
+// heard has the bits of the processes that Redis believes to be listening.
 func (s *state) heard() (mask uint8) {
 	for p := range s.processes {
 		if !s.processes[p].deaf {
@@ -83,7 +83,7 @@ func (s *state) heard() (mask uint8) {
 	return mask
 }
 
-// crash ends a process. What it has sent may still arrive.
+// crash ends a process. Commands that it has sent may still arrive.
 func (n *step) crash(p uint8) {
 	n.used.crashed++
 	n.says("process %d crashes", p+1)
@@ -106,7 +106,7 @@ func (n *step) crash(p uint8) {
 	}
 }
 
-// leavesCommands leaves what r has sent, and what its tenure has, on the way.
+// leavesCommands leaves the commands of r and of its tenure under way.
 func (n *step) leavesCommands(r uint8) {
 	q, t := &n.requests[r], &n.tenures[r]
 	c := &n.m.server.calls[q.call]
@@ -120,8 +120,7 @@ func (n *step) leavesCommands(r uint8) {
 	}
 }
 
-// sweeps take away, at any time, tokens and places that nobody owns, as in
-// internal/lease/sweep.go.
+// sweeps remove tokens and places without an owner, at any time, as in internal/lease/sweep.go.
 func (m *model) sweeps(s *state) {
 	for r := range uint8(requests) {
 		for i := range uint8(spares) {

@@ -15,7 +15,7 @@ var (
 	work   = flag.String("work", "", "explore only what three requests do: `wtd`, say, for write, touch and destroy")
 )
 
-// scripts are those of the source tree that this is in.
+// scripts returns the scripts of this source tree.
 func scripts(t *testing.T) model.Scripts {
 	t.Helper()
 	s, err := model.Read("../../..")
@@ -25,7 +25,7 @@ func scripts(t *testing.T) model.Scripts {
 	return s
 }
 
-// works are all that three requests may be about: w(rite), t(ouch) or d(estroy).
+// works are all combinations of what three requests may do: w(rite), t(ouch) or d(estroy).
 func works() (all []string) {
 	const kinds = "wtd"
 	for i := range 27 {
@@ -34,7 +34,8 @@ func works() (all []string) {
 	return all
 }
 
-// large are those of works that write, with large records: all of them, or the last one alone.
+// large are the combinations of works with writes, but with large records: in all writes, or in the last
+// one.
 func large() (all []string) {
 	for _, work := range works() {
 		if last := strings.LastIndexByte(work, 'w'); last >= 0 {
@@ -47,7 +48,7 @@ func large() (all []string) {
 	return all
 }
 
-// optimistic are all with a request that writes without the lock, o.
+// optimistic are all combinations with a request that writes without the lock, o.
 func optimistic() (all []string) {
 	const kinds = "wtdo"
 	for i := range 64 {
@@ -59,13 +60,13 @@ func optimistic() (all []string) {
 	return all
 }
 
-// one fault, and any of them.
+// one allows one fault of any kind.
 var one = model.Bounds{Faults: 1, Broken: 1, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
 
-// two faults: of most combinations of two.
+// two allows most combinations of two faults.
 var two = model.Bounds{Faults: 2, Broken: 2, Doubled: 1, Expired: 1, Crashed: 1, Left: 1, Asked: 1}
 
-// A course is what is explored with the same bounds.
+// A course is a number of models that are explored with the same bounds.
 type course struct {
 	bounds model.Bounds
 	works  []string

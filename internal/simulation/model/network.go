@@ -1,19 +1,18 @@
 package model
 
-// What becomes of commands and replies.
+// This file has the faults of commands and replies.
 //
-// A reply arrives at once, or is lost. One that is late does what a client does that
-// is slow to act upon it, which every client here may be.
+// A reply arrives at once, or is lost. A late reply has the same effect as a client that is slow to act
+// on it, and every client here may be slow.
 
-// An exchange is a command that somebody waits for the reply to: request r, which
-// takes the lock, or the tenure that it took.
+// An exchange is a command with a sender that waits for the reply: request r, which takes the lock, or
+// the tenure that r took.
 type exchange struct {
 	r    uint8
 	take bool
 }
 
-// exchange are the steps of a command that is under way, and of the one before it in the same
-// write.
+// exchange has the steps of a command that is under way, and of the command before it in the same write.
 func (m *model) exchange(s *state, id callID, repeated bool, x exchange) {
 	if first := m.stage(s, x); first != 0 {
 		m.stages(s, first, repeated, x)
@@ -30,8 +29,8 @@ func (m *model) exchange(s *state, id callID, repeated bool, x exchange) {
 	m.breaks(s, id, repeated, x, false)
 }
 
-// breaks is the end of a connection with a command that arrives, or may do so later: what the
-// client does then.
+// breaks is the end of a connection with a command that arrives, or may do so later, and what the client
+// does then.
 func (m *model) breaks(s *state, id callID, repeated bool, x exchange, arrives bool) {
 	if !repeated {
 		m.fork(s, false, func(n *step) { n.breaksDown(id, arrives); n.repeat(x) })
@@ -45,7 +44,7 @@ func (m *model) breaks(s *state, id callID, repeated bool, x exchange, arrives b
 // more reports whether there may be one more fault.
 func (m *model) more(s *state) bool { return s.used.faults() < m.bounds.Faults }
 
-// unaware reports whether the session was handed to somebody who may not know yet.
+// unaware reports whether the session was handed to a request that may not know it yet.
 func (m *model) unaware(s *state, x exchange) bool {
 	h := &s.requests[s.tenures[x.r].holder]
 	return !x.take && h.phase == holding && h.joined
@@ -106,7 +105,7 @@ func (n *step) givesUp(x exchange, unaware bool) {
 	}
 }
 
-// late delivers commands that nobody waits for any more. It may never come to that.
+// late delivers commands for which no client waits any more. They may also never arrive.
 func (m *model) late(s *state) {
 	for i, id := range s.late {
 		if id == 0 {

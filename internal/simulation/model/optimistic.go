@@ -1,14 +1,15 @@
 package model
 
-// A request that writes without the lock, as in internal/records/optimistic.go and middleware/optimistic.go: it
-// reads the record when it comes, and its write replaces just that one, if nobody has the lock or
-// stands in the queue. Where that is refused, the request comes for the lock. It then writes on what
-// it finds: if that is the record that it has read, what it did is true, and else it runs again.
+// A request that writes without the lock, as in internal/records/optimistic.go and
+// middleware/optimistic.go. It reads the record when it comes. Its write replaces exactly that record, if
+// there is neither a holder nor a place in the queue. If the write is refused, the request asks for the
+// lock. If it then finds the record that it has read, its changes are still right; otherwise it runs
+// again.
 
-// ownStamp is that of what r writes without the lock. No token of r is like it.
+// ownStamp is the stamp of what r writes without the lock. It differs from all tokens of r.
 func ownStamp(r uint8) token { return tokenOf(r, spares-1) }
 
-// loads has r read the record, and send its write.
+// loads makes r read the record, and send its write.
 func (n *step) loads(r uint8) {
 	q, v := &n.requests[r], n.view()
 	if q.saw = v.chain; v.gone {
@@ -21,7 +22,7 @@ func (n *step) loads(r uint8) {
 	n.says("%s sends: %v", name(r), n.m.server.calls[q.call])
 }
 
-// saves are the steps of the script that is under way for r.
+// saves has the steps of the script that is under way for r.
 func (m *model) saves(s *state, r uint8) {
 	q := &s.requests[r]
 	m.fork(s, true, func(n *step) { n.saved(r, n.execute(q.call)) })
@@ -53,7 +54,7 @@ func (n *step) savesAgain(r uint8) {
 	n.says("it is sent again")
 }
 
-// saved is what the reply to the script leads to.
+// saved handles the reply to the script.
 func (n *step) saved(r uint8, a reply) {
 	q := &n.requests[r]
 	c := n.m.server.calls[q.call]
@@ -72,8 +73,8 @@ func (n *step) saved(r uint8, a reply) {
 	n.advance(home(r))
 }
 
-// isOwn reports whether the newest record of t is what its holder has written without the lock: a
-// copy of that command was done.
+// isOwn reports whether the newest record of t is the one that its holder has written without the lock: a
+// copy of that command was executed.
 func (t *tenure) isOwn(m *model) bool {
 	if m.switches.ForgetOwn || m.work[t.holder] != 'o' || t.base != ownStamp(t.holder) || t.stamp != 0 {
 		return false

@@ -1,9 +1,9 @@
 package model
 
-// The first try of a request without a place, as in internal/records/take.go: SET lock token NX, and
-// MGET lock record behind it, in one write. Others' commands may come between the two.
+// The first try of a request without a place, as in internal/records/take.go: SET lock token NX, and MGET
+// lock record behind it, in one write. Commands of others may come between the two.
 //
-// PTTL, the command between them, has no step: what it says depends on time alone.
+// PTTL, the command between them, has no step: its result depends only on time.
 
 // A part is one command of a plain take.
 type part uint8
@@ -15,7 +15,7 @@ const (
 	looksAfter             // the lock alone
 )
 
-// parts are the commands of a plain take, in their order.
+// parts are the commands of a plain take, in order.
 func (w Switches) parts() []part {
 	switch {
 	case w.ReadFirst:
@@ -26,15 +26,15 @@ func (w Switches) parts() []part {
 	return []part{seizes, looks}
 }
 
-// A found is what a plain take knows that is broken on purpose.
+// A found is what a plain take that is broken on purpose remembers.
 type found struct {
-	seized bool // SET has said OK
+	seized bool // the reply to SET was OK
 	base   token
 	chain  chain
 	gone   bool
 }
 
-// plain are the steps of a plain take that is under way.
+// plain has the steps of a plain take that is under way.
 func (m *model) plain(s *state, r uint8) {
 	q := &s.requests[r]
 	sets := m.switches.parts()[q.part] == seizes
@@ -48,7 +48,7 @@ func (m *model) plain(s *state, r uint8) {
 				n.plainPart(r)
 				return
 			}
-			// Replies have come twice, and that to another's MGET is taken for this one.
+			// Replies have come twice, and the reply to another request's MGET is taken for this one.
 			n.says("%s gets the reply of another", name(r))
 			n.rests(r)
 		})
@@ -69,8 +69,7 @@ func (m *model) plain(s *state, r uint8) {
 	m.fork(s, false, func(n *step) { breaks(n); n.takeFailed(r) })
 }
 
-// plainPart is the execution of the next command, and behind the last one what the replies
-// lead to.
+// plainPart is the execution of the next command and, after the last one, the handling of the replies.
 func (n *step) plainPart(r uint8) {
 	q, v, w := &n.requests[r], n.view(), &n.m.switches
 	parts := w.parts()
@@ -104,7 +103,7 @@ func (n *step) plainPart(r uint8) {
 	}
 }
 
-// byScript goes on by take.lua, with the same token.
+// byScript continues with take.lua, with the same token.
 func (n *step) byScript(r uint8, ambiguous bool) {
 	q := &n.requests[r]
 	q.ambiguous = ambiguous

@@ -8,11 +8,11 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// Scripts are what Redis runs of the library's scripts, by the file of their source below its
-// root: "internal/records/take.lua".
+// Scripts has the library's scripts as Redis runs them, by the file of their source below its root, such
+// as "internal/records/take.lua".
 type Scripts map[string]string
 
-// files are the scripts of the kinds.
+// files has the script of each kind.
 var files = [kinds]string{
 	take:     "internal/records/take.lua",
 	commit:   "internal/records/commit.lua",
@@ -21,7 +21,8 @@ var files = [kinds]string{
 	save:     "internal/records/optimistic.lua",
 }
 
-// Read reads the scripts of the library whose source is in root, as the overlay has them if there is one.
+// Read reads the scripts of the library whose source is in root, or as the overlay has them if there is
+// one.
 func Read(root string) (Scripts, error) {
 	s := Scripts{}
 	for _, dir := range []string{"internal/lease", "internal/records"} {

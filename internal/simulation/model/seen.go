@@ -2,20 +2,20 @@ package model
 
 import "hash/maphash"
 
-// A Seen is the states that were met, each once, by numbers from 0 on. It is a map from
-// states to numbers that keeps the states in a slice only.
+// A Seen has the states that were met, each once, with numbers from 0. It is a map from states to numbers
+// that stores the states only in a slice.
 type Seen[S comparable] struct {
 	States []S
 	slots  []int32 // a number + 1, or 0; their number is a power of two
 	seed   maphash.Seed
 }
 
-// NewSeen returns one that is empty.
+// NewSeen returns an empty Seen.
 func NewSeen[S comparable]() *Seen[S] {
 	return &Seen[S]{slots: make([]int32, 1<<16), seed: maphash.MakeSeed()}
 }
 
-// Forget makes x empty, and keeps its memory.
+// Forget makes x empty, but keeps its memory.
 func (x *Seen[S]) Forget() {
 	x.States = x.States[:0]
 	clear(x.slots)
@@ -35,7 +35,7 @@ func (x *Seen[S]) Add(s *S) (id int32, isNew bool) {
 	return *at - 1, true
 }
 
-// find returns the slot of s, or the one where it is to be.
+// find returns the slot of s, or the slot in which it belongs.
 func (x *Seen[S]) find(s *S) *int32 {
 	mask := uint64(len(x.slots) - 1)
 	for i := maphash.Comparable(x.seed, *s) & mask; ; i = (i + 1) & mask {

@@ -8,11 +8,11 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// A dbID is the number of what may be in Redis.
+// A dbID is the number of a content of Redis.
 type dbID uint32
 
-// A server runs the scripts. It has seen each of its states, and what each call did
-// there, so that it runs nothing twice.
+// A server runs the scripts. It remembers each of its states, and the effect of each call there, so that
+// it runs nothing twice.
 type server struct {
 	texts [kinds]string
 	calls []call
@@ -22,58 +22,58 @@ type server struct {
 	views  []view
 	dumps  map[string]dbID
 	runs   map[run]reply
-	ends   map[dbID]dbID // what becomes of a state where the lock runs out
+	ends   map[dbID]dbID // the state after the lock has expired
 	tidied map[tidying]dbID
 }
 
-// A run is a call in a state of Redis, to which some processes listen.
+// A run is a call in a state of Redis, with the processes that listen.
 type run struct {
 	db    dbID
 	call  callID
 	heard uint8
 }
 
-// A reply is what came of a run.
+// A reply is the result of a run.
 type reply struct {
 	db     dbID
 	code   uint8 // the first value
-	joined uint8 // take, where another has the lock
+	joined uint8 // take, if another request has the lock
 	holder token
-	bad    string // it is not one that the script may give
+	bad    string // why the script must not give this reply
 }
 
-// refused reports whether a commit was.
+// refused reports whether a commit was refused.
 func (r reply) refused() bool {
 	return r.code == replyLost || r.code == replyLostAgain || r.code == replyUnstaged
 }
 
-// A view is what is in Redis.
+// A view is the content of Redis.
 type view struct {
 	dump  string
-	lock  token // that has the lock
-	turn  place // that it is given to
+	lock  token // the token that has the lock
+	turn  place // the place to which the lock was given
 	queue []place
 	stamp token
 	chain chain // of a record
-	gone  bool  // it is a tombstone
+	gone  bool  // the record is a tombstone
 	there bool  // there is a record or a tombstone
-	// staged are the stamps of records to be renamed; sharedBit: there is one at a shared key.
+	// staged has the stamps of the staged records; sharedBit: there is one at a shared key.
 	staged uint16
 	bad    string
 }
 
-// free reports whether nobody has the lock.
+// free reports whether the lock is free.
 func (v *view) free() bool { return v.lock == 0 && v.turn == 0 }
 
 func now() time.Time { return time.UnixMilli(epoch) }
 
-// newServer returns a server, with a session that is empty, as state 0.
+// newServer returns a server, with an empty session as state 0.
 func newServer(s Scripts) *server {
 	v := &server{ids: map[call]callID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, ends: map[dbID]dbID{}, tidied: map[tidying]dbID{}}
 	for kind, name := range files {
 		v.texts[kind] = s[name]
 	}
-	v.calls = append(v.calls, call{}) // 0 is none
+	v.calls = append(v.calls, call{}) // 0 means none
 	first := fakeredis.New()
 	first.Connect(nil).Do(now(), "SET", record, call{form: data, stamp: born}.record(), "PX", ttl)
 	v.intern(first)
@@ -131,7 +131,7 @@ func readReply(k kind, answer fakeredis.Reply) (r reply) {
 		return r
 	}
 	r.code = uint8(answer.Int() & 3)                         // without the number of the call
-	if list := answer.List(); k == commit && len(list) > 0 { // it was refused, and why follows
+	if list := answer.List(); k == commit && len(list) > 0 { // it was refused, and the reason follows
 		r.code = uint8(list[0].Int())
 	} else if k != commit && k != save {
 		if len(list) == 0 {
@@ -155,7 +155,7 @@ func readReply(k kind, answer fakeredis.Reply) (r reply) {
 	return r
 }
 
-// expire returns what becomes of a state when the lock runs out.
+// expire returns the state after the lock has expired.
 func (s *server) expire(db dbID) dbID {
 	id, ok := s.ends[db]
 	if !ok {
@@ -167,7 +167,7 @@ func (s *server) expire(db dbID) dbID {
 	return id
 }
 
-// look reads what is in Redis.
+// look reads the content of Redis.
 func look(db *fakeredis.Server, dump string) (v view) {
 	v.dump = dump
 	c := db.Connect(nil)

@@ -2,10 +2,10 @@ package model
 
 import "strings"
 
-// A commit with a large record, as in internal/records/staged.go: a SET of the record at a key of its own, and
-// behind it, in the same write, the script that renames it.
+// A commit with a large record, as in internal/records/staged.go, is a SET of the record at a separate
+// key and, behind it in the same write, the script that renames that key.
 
-// stage returns the SET that is to be executed before the commit of an exchange, or 0.
+// stage returns the SET that must be executed before the commit of an exchange, or 0.
 func (m *model) stage(s *state, x exchange) callID {
 	t := &s.tenures[x.r]
 	if x.take || t.call == 0 || t.staged {
@@ -19,7 +19,7 @@ func (m *model) stage(s *state, x exchange) callID {
 		staging: c.staging, then: t.call})
 }
 
-// stages are the steps of that SET.
+// stages has the steps of that SET.
 func (m *model) stages(s *state, id callID, repeated bool, x exchange) {
 	stage := func(n *step) {
 		n.execute(id)
@@ -50,7 +50,7 @@ func stagedBit(stamp string) uint16 {
 	return bit(readToken(stamp))
 }
 
-// stagedBit is that of the key where c's record is staged, or 0.
+// stagedBit is the bit of the key at which c's record is staged, or 0.
 func (c *call) stagedBit() uint16 {
 	switch c.staging {
 	case apart:
@@ -61,13 +61,13 @@ func (c *call) stagedBit() uint16 {
 	return 0
 }
 
-// A tidying is a state of Redis, and the staged records in it that are of use.
+// A tidying is a state of Redis, and the staged records in it that may still be used.
 type tidying struct {
 	db    dbID
 	wants uint16
 }
 
-// tidy returns what becomes of a state where the other staged records have run out.
+// tidy returns the state in which the other staged records have expired.
 func (s *server) tidy(db dbID, wants uint16) dbID {
 	if s.views[db].staged&^wants == 0 {
 		return db
@@ -88,8 +88,8 @@ func (s *server) tidy(db dbID, wants uint16) dbID {
 	return id
 }
 
-// wantsStaged returns the staged records that a commit may rename yet. Nobody reads the others,
-// so when their time is over makes no difference.
+// wantsStaged returns the staged records that a commit may still rename. The others are never read, so it
+// makes no difference when they expire.
 func (n *step) wantsStaged() (mask uint16) {
 	add := func(id callID) {
 		for ; id != 0; id = n.m.server.calls[id].then {

@@ -7,13 +7,13 @@ import "strings"
 const (
 	requests  = 3
 	processes = 2
-	spares    = 4 // how many tokens a request, and places a process, can have about at once
-	copies    = 7 // and how many commands can be on their way late
+	spares    = 4 // how many tokens of a request, and places of a process, can be in use at once
+	copies    = 7 // and how many commands can be under way late
 )
 
 func home(r uint8) uint8 { return r / 2 }
 
-// A token is the (token-1)%spares-th of its request; 0 is none. It is its stamp, too.
+// A token is the (token-1)%spares-th of its request; 0 means none. It is also a stamp.
 type token uint8
 
 const born token = 255 // the stamp of the record at the beginning
@@ -22,7 +22,7 @@ func tokenOf(r, i uint8) token { return token(1 + r*spares + i) }
 
 func (t token) request() uint8 { return uint8(t-1) / spares }
 
-// of reports whether t is one of r's.
+// of reports whether t is a token of r.
 func (t token) of(r uint8) bool { return t != 0 && t != born && t.request() == r }
 
 func (t token) String() string {
@@ -35,7 +35,7 @@ func (t token) String() string {
 	return string(rune('A'+t.request())) + string(rune('1'+uint8(t-1)%spares))
 }
 
-// stamp is as long as those of the library.
+// stamp is as long as the stamps of the library.
 func (t token) stamp() string { return (t.String() + strings.Repeat("x", 16))[:16] }
 
 // text is the token as Redis knows it; ” for none.
@@ -46,7 +46,7 @@ func (t token) text() string {
 	return t.stamp() + " a request"
 }
 
-// A place is the (place-1)%spares-th of its process; 0 is none.
+// A place is the (place-1)%spares-th of its process; 0 means none.
 type place uint8
 
 func placeOf(p, i uint8) place { return place(1 + p*spares + i) }
@@ -62,8 +62,7 @@ func (p place) text() string {
 
 func channel(process uint8) string { return "latchkey:wake:" + string(rune('p'+process)) }
 
-// A chain is the requests whose writes are in a record, in their order. It is what a
-// session holds.
+// A chain is the requests whose writes are in a record, in order. It is the content of a session.
 type chain uint8
 
 func (c chain) len() (n int) {
@@ -84,7 +83,7 @@ func (c chain) has(r uint8) bool {
 	return false
 }
 
-// count returns how often r has written, and whether that was twice in a row.
+// count returns how often r has written, and whether twice in a row.
 func (c chain) count(r uint8) (times int, inARow bool) {
 	before := false
 	for ; c != 0; c >>= 2 {
@@ -97,7 +96,7 @@ func (c chain) count(r uint8) (times int, inARow bool) {
 	return times, inARow
 }
 
-// begins reports whether other is c or was made from it.
+// begins reports whether other is c or continues it.
 func (c chain) begins(other chain) bool { return other&(1<<(2*c.len())-1) == c }
 
 func (c chain) String() string {
@@ -108,7 +107,7 @@ func (c chain) String() string {
 	return string(b)
 }
 
-// A phase is how far a request has come.
+// A phase is the progress of a request.
 type phase uint8
 
 const (
@@ -116,14 +115,14 @@ const (
 	saving               // its write without the lock is under way
 	inLine               // waits for its turn in its process
 	asking               // its take is under way
-	resting              // another has the lock
+	resting              // another request has the lock
 	holding
-	ended // its version is to be sent
-	sent  // its version is on its way
+	ended // its version must be sent
+	sent  // its version is under way
 	done
 )
 
-// A verdict is what a request was told.
+// A verdict is the response to a request.
 type verdict uint8
 
 const (
@@ -134,10 +133,10 @@ const (
 	lost        // nothing was stored
 	lostAgain   // lost, but an earlier try may have been stored
 	unavailable // it may have been stored
-	crashed     // nobody was told anything
+	crashed     // there was no response
 )
 
-// refused reports whether nothing was stored, for certain.
+// refused reports whether it is certain that nothing was stored.
 func (v verdict) refused() bool { return v == timedOut || v == goneAlready || v == lost }
 
 type request struct {
@@ -145,14 +144,14 @@ type request struct {
 	verdict  verdict
 	token    token
 	tenure   uint8 // the request that took it
-	saw      chain // what it holds was this when it began to
-	began    uint8 // how long the chain was when it came; over: the session had ended
+	saw      chain // the chain of the session when its hold began
+	began    uint8 // the length of the chain when it came; over: the session had ended
 	joined   bool  // it follows another hold of its process
-	flush    bool  // it has handed the session on, and is to see to its version
+	flush    bool  // it has handed the session on, and must send its version
 	repeated bool  // asking: the script was sent a second time
 	call     callID
 
-	// ambiguous: the reply to a plain take was lost, so token may have the lock, or get it yet.
+	// ambiguous: the reply to a plain take was lost, so token may have the lock, or get it later.
 	ambiguous bool
 	part      uint8 // of a plain take: how many of its commands were executed
 	found     found
@@ -160,29 +159,29 @@ type request struct {
 
 const over = 9
 
-// A tenure is that of internal/records/tenure.go. One that is not active is all zero.
+// A tenure is that of internal/records/tenure.go. An inactive tenure is all zero.
 type tenure struct {
 	active   bool
-	token    token // which Redis has
-	base     token // the stamp of the record that Redis has
-	stored   chain // and what is in it
-	newest   chain // what is in memory
-	gone     bool  // the session is to end
-	stamp    token // of the newest record, if that is to be written; else 0
-	holder   uint8 // the present one, or the last
+	token    token // the token in Redis
+	base     token // the stamp of the record in Redis
+	stored   chain // the chain of that record
+	newest   chain // the chain in memory
+	gone     bool  // the session is about to end
+	stamp    token // of the newest record, if it must be written; otherwise 0
+	holder   uint8 // the present holder, or the last one
 	unlock   unlock
 	lapsed   bool   // the lock was lost while a commit was under way, which counts
 	call     callID // of the commit under way; 0: none
 	repeated bool
-	staged   bool // the record is staged that the commit renames
+	staged   bool // the record that the commit renames is staged
 }
 
-// An unlock is how the last holder gives the session back.
+// An unlock is how the last holder releases the session.
 type unlock uint8
 
 const (
 	notYet unlock = iota
-	pass          // to who waits in this process
+	pass          // to the next request in this process
 	release
 )
 
@@ -190,9 +189,9 @@ type process struct {
 	dead      bool
 	deaf      bool  // Redis has noticed
 	listening bool  // to its channel
-	turn      uint8 // whose turn it is in the process: request+1
-	place     place // what it has in the queue
-	owed      place // what it was told that it has there
+	turn      uint8 // the request that has the turn in the process, plus 1
+	place     place // its place in the queue
+	owed      place // the place that it was told it has there
 }
 
 // used counts the faults of a trace.
@@ -202,23 +201,23 @@ type used struct {
 
 func (u used) faults() uint8 { return u.broken + u.doubled + u.expired + u.crashed }
 
-// A state is all that there is at a moment. It can be compared.
+// A state is everything at one moment. States can be compared.
 type state struct {
 	db        dbID
 	requests  [requests]request
 	tenures   [requests]tenure
 	processes [processes]process
-	late      [copies]callID // sorted, 0s last: nobody waits for them any more
+	late      [copies]callID // sorted, 0s last: no client waits for them any more
 	tokens    uint16         // that are swept
-	places    uint8          // that are
+	places    uint8          // that are swept
 	used      used
 
-	// What only the checks know.
-	chain chain // that of the record, or of the one that ended
+	// Only the checks know these.
+	chain chain // of the record, or of the one that ended
 	maybe uint8 // requests with a version in a command that was doubled
 }
 
-// first returns the first request that waits in line in process p, counted from 1.
+// first returns the first request in line in process p, plus 1.
 func (s *state) first(p uint8) uint8 {
 	for r := range uint8(requests) {
 		if home(r) == p && s.requests[r].phase == inLine {
@@ -228,7 +227,7 @@ func (s *state) first(p uint8) uint8 {
 	return 0
 }
 
-// waits reports whether anybody in p waits for the lock.
+// waits reports whether any request in p waits for the lock.
 func (s *state) waits(p uint8) bool {
 	for r := range uint8(requests) {
 		if ph := s.requests[r].phase; home(r) == p && ph >= inLine && ph <= resting {

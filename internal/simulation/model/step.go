@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// A model is some requests, and what may go wrong.
+// A model is a set of requests, and the faults that may happen.
 type model struct {
 	server   *server
 	bounds   Bounds
 	switches Switches
-	// What each request does: w(rite), l(arge write), t(ouch), d(estroy), or o: write without the lock.
+	// The letters of the requests: w(rite), l(arge write), t(ouch), d(estroy), or o: write without the
+	// lock.
 	work string
 
 	emit    func(*step)
@@ -24,18 +25,18 @@ type step struct {
 	state
 	m     *model
 	bad   string // the rule that was broken
-	calm  bool   // no fault, nothing that comes late or for the first time
+	calm  bool   // no fault, and no command that comes late or for the first time
 	story []string
 }
 
-// says adds a line to the story, if it will be read.
+// says adds a line to the story, if the story will be read.
 func (n *step) says(format string, args ...any) {
 	if n.m.telling {
 		n.story = append(n.story, fmt.Sprintf(format, args...))
 	}
 }
 
-// breaks notes that a rule was broken.
+// breaks records that a rule was broken.
 func (n *step) breaks(format string, args ...any) {
 	if n.bad == "" {
 		n.bad = fmt.Sprintf(format, args...)
@@ -46,7 +47,7 @@ func (n *step) view() *view { return &n.m.server.views[n.db] }
 
 func name(r uint8) string { return string(rune('A' + r)) }
 
-// fork makes a step from s, and hands it on unless it leads nowhere.
+// fork makes a step from s, and passes it to do unless the step does nothing.
 func (m *model) fork(s *state, calm bool, do func(n *step)) {
 	n := &m.scratch
 	*n = step{state: *s, m: m, calm: calm}
@@ -57,7 +58,7 @@ func (m *model) fork(s *state, calm bool, do func(n *step)) {
 	}
 }
 
-// next hands on all steps from s.
+// next passes all steps from s to the explorer.
 func (m *model) next(s *state) {
 	for r := range uint8(requests) {
 		q := &s.requests[r]
@@ -128,7 +129,7 @@ func placeBit(p place) uint8 {
 	return 1 << (p - 1)
 }
 
-// tidy forgets what makes no difference any more.
+// tidy forgets what no longer makes a difference.
 func (n *step) tidy() {
 	if n.tokens != 0 || n.places != 0 {
 		tokens, places := n.tokensOnTheirWay()
@@ -145,7 +146,7 @@ func (n *step) tidy() {
 	}
 }
 
-// newToken returns a token of r that is nowhere.
+// newToken returns a token of r that is not in use.
 func (n *step) newToken(r uint8) token {
 	mask, _ := n.tokensOnTheirWay()
 	for _, t := range n.state.tenures {
@@ -160,7 +161,7 @@ func (n *step) newToken(r uint8) token {
 	return 0
 }
 
-// newPlace returns a place of p that is nowhere.
+// newPlace returns a place of p that is not in use.
 func (n *step) newPlace(p uint8) place {
 	_, mask := n.tokensOnTheirWay()
 	for i := range uint8(spares) {
@@ -172,7 +173,7 @@ func (n *step) newPlace(p uint8) place {
 	return 0
 }
 
-// comesLate leaves a command on its way, which nobody waits for any more.
+// comesLate leaves a command under way for which no client waits any more.
 func (n *step) comesLate(id callID) {
 	if n.late[copies-1] != 0 {
 		n.breaks("the model has room for too few commands")
@@ -182,7 +183,7 @@ func (n *step) comesLate(id callID) {
 	slices.SortFunc(n.late[:], func(a, b callID) int { return int(b) - int(a) })
 }
 
-// tell is the answer to r.
+// tell sends the response to r.
 func (n *step) tell(r uint8, v verdict) {
 	n.says("%s is told: %s", name(r), [...]string{answered: "done", timedOut: "timeout", goneAlready: "gone",
 		lost: "lost", lostAgain: "unavailable", unavailable: "unavailable", crashed: "nothing"}[v])

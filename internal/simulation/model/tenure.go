@@ -3,7 +3,7 @@ package model
 // The time in which a process has the session, as in internal/records/tenure.go and
 // internal/records/commit.go.
 
-// tenureSteps are those of the tenure that r took.
+// tenureSteps are the steps of the tenure that r took.
 func (m *model) tenureSteps(s *state, r uint8) {
 	t := &s.tenures[r]
 	if !t.active {
@@ -22,7 +22,7 @@ func (m *model) tenureSteps(s *state, r uint8) {
 	if t.call != 0 || t.lapsed {
 		return
 	}
-	if t.unlock != notYet { // whoever sends next decides what becomes of the lock
+	if t.unlock != notYet { // the next commit decides what happens to the lock
 		m.fork(s, true, func(n *step) { n.unlocks(r) })
 		return
 	}
@@ -36,7 +36,7 @@ func (m *model) tenureSteps(s *state, r uint8) {
 	}
 }
 
-// ends are the ways in which the present hold may end: what is done depends on clocks.
+// ends are the ways in which the present hold may end: clocks decide which.
 func (m *model) ends(s *state, r uint8) {
 	t := &s.tenures[r]
 	h := t.holder
@@ -47,7 +47,7 @@ func (m *model) ends(s *state, r uint8) {
 	m.fork(s, true, func(n *step) { n.end(r); n.tenures[r].unlock = release })
 }
 
-// end makes a version of what the present holder has done.
+// end makes a version with the changes of the present holder.
 func (n *step) end(r uint8) {
 	t := &n.tenures[r]
 	h := t.holder
@@ -64,7 +64,7 @@ func (n *step) end(r uint8) {
 	n.says("%s ends", name(h))
 }
 
-// handOver lets the next in line hold the session before anything is sent.
+// handOver makes the next request in line the holder before anything is sent.
 func (n *step) handOver(r uint8) {
 	t := &n.tenures[r]
 	n.requests[t.holder].flush = true
@@ -75,7 +75,7 @@ func (n *step) handOver(r uint8) {
 	}
 }
 
-// give makes the next in line the holder.
+// give makes the next request in line the holder.
 func (n *step) give(r uint8, token token) {
 	t, w := &n.tenures[r], n.first(home(r))-1
 	q := &n.requests[w]
@@ -85,7 +85,7 @@ func (n *step) give(r uint8, token token) {
 	n.says("%s holds %q", name(w), t.newest)
 }
 
-// unlocks sends what there is, and the lock to where it goes then.
+// unlocks sends the newest version, and the lock to its next holder.
 func (n *step) unlocks(r uint8) {
 	t := &n.tenures[r]
 	var to token
@@ -122,7 +122,7 @@ func (n *step) send(r uint8, to token) {
 	n.says("process %d sends: %v", home(r)+1, c)
 }
 
-// committed is what the reply to a commit leads to.
+// committed handles the reply to a commit.
 func (n *step) committed(r uint8, a reply, unaware bool) {
 	t := &n.tenures[r]
 	c := n.m.server.calls[t.call]
@@ -146,13 +146,13 @@ func (n *step) committed(r uint8, a reply, unaware bool) {
 	}
 	switch {
 	case t.lapsed:
-		n.tokens |= bit(c.to) // it is nobody's
+		n.tokens |= bit(c.to) // it has no owner
 		n.over(r)
 	case c.to == 0:
 		n.over(r)
 	case t.unlock == pass && !c.to.of(t.holder) && n.first(home(r)) != 0:
 		n.give(r, c.to)
-	} // else the holder keeps the lock or, if who was to have it has gone, one more is sent
+	} // otherwise the holder keeps the lock or, if the next holder has gone, one more commit is sent
 }
 
 // over ends a tenure.
@@ -166,8 +166,8 @@ func (n *step) over(r uint8) {
 	n.advance(p)
 }
 
-// fail ends a tenure whose commit failed. What it has not stored is void. A holder
-// that is still unaware of its turn goes back to the line.
+// fail ends a tenure whose commit failed. Versions that were not stored are void. A holder that is still
+// unaware of its turn goes back to the line.
 func (n *step) fail(r uint8, v verdict, unaware bool) {
 	t := &n.tenures[r]
 	n.tokens |= bit(t.token) | bit(n.requests[t.holder].token) | bit(n.m.server.calls[t.call].to)
@@ -175,7 +175,8 @@ func (n *step) fail(r uint8, v verdict, unaware bool) {
 	n.over(r)
 }
 
-// void tells those that hold the session, or have ended up to a phase, that they have not stored it.
+// void tells the requests that hold the session, or have ended up to a phase, that their versions are not
+// stored.
 func (n *step) void(r uint8, v verdict, unaware bool, upTo phase) {
 	for q := range n.requests {
 		p := &n.requests[q]
@@ -187,7 +188,7 @@ func (n *step) void(r uint8, v verdict, unaware bool, upTo phase) {
 			n.says("%s goes back to the line", name(uint8(q)))
 			*p = request{phase: inLine, began: p.began}
 		case v != unavailable && n.m.work[q] == 't' && (!p.joined || n.m.switches.JoinedReadsVoid):
-			// Whoever took the lock and wrote nothing has read what was stored then.
+			// A request that took the lock and wrote nothing has read what was stored then.
 			n.tell(uint8(q), answered)
 		default:
 			n.tell(uint8(q), v)
@@ -195,7 +196,7 @@ func (n *step) void(r uint8, v verdict, unaware bool, upTo phase) {
 	}
 }
 
-// lapses is the discovery that the lock is lost: the line goes on at once. What is under way counts.
+// lapses is the discovery that the lock is lost: the line goes on at once. A commit under way counts.
 func (n *step) lapses(r uint8) {
 	t := &n.tenures[r]
 	n.says("%s learns that the lock is lost", name(t.holder))

@@ -14,11 +14,11 @@ func newDrawer(seed uint64) drawer { return drawer{rand.New(rand.NewPCG(seed, 0x
 // chance is true with probability p.
 func (d drawer) chance(p float64) bool { return d.Float64() < p }
 
-// number returns one from low to high.
+// number returns a number from low to high.
 func (d drawer) number(low, high int) int { return low + d.IntN(high-low+1) }
 
-// within returns a time between two, to the nanosecond, so that no two are equal. Each
-// order of magnitude is as likely as any other.
+// within returns a time between low and high, to the nanosecond, so that no two are equal. All orders of
+// magnitude are equally likely.
 func (d drawer) within(low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Pow(float64(high)/float64(low), d.Float64()))
 }
@@ -28,12 +28,12 @@ func (d drawer) millis(low, high time.Duration) time.Duration {
 	return max(time.Millisecond, d.within(low, high).Truncate(time.Millisecond))
 }
 
-// below returns a time less than high, any as likely as any other.
+// below returns a time less than high, all equally likely.
 func (d drawer) below(high time.Duration) time.Duration {
 	return time.Duration(d.Int64N(max(1, int64(high))))
 }
 
-// A choice is a value and how often it is drawn, compared with others.
+// A choice is a value and its weight: how often it is drawn, compared with others.
 type choice[T any] struct {
 	weight int
 	value  T

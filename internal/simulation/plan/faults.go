@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// faults draws some faults of the given kinds, during the time of the requests. What nobody waits for may
-// be late by so much.
+// faults draws some faults of the given kinds, during the time of the requests. late is the longest delay
+// of messages for which no client waits.
 func faults(d drawer, p *Plan, kinds []Kind, late time.Duration) (drawn []Fault) {
 	last := p.Requests[len(p.Requests)-1].At
 	count := d.number(1, 6)
@@ -53,7 +53,7 @@ func fault(d drawer, p *Plan, kind Kind, last, late time.Duration) Fault {
 	return f
 }
 
-// within01 is within, of a share.
+// within01 is within, for a share.
 func (d drawer) within01(low, high float64) float64 {
 	return float64(d.within(time.Duration(low*1e9), time.Duration(high*1e9))) / 1e9
 }

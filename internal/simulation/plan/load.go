@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A load is what requests come, and how many.
+// A load says which requests come, and how many.
 type load struct {
 	visitors int
 	users    int
 	count    int
 	gap      time.Duration // between two requests, on average
-	burst    float64       // the share of those that come at once with others
+	burst    float64       // the share of the requests that come at the same time as others
 	work     time.Duration // of a handler, on average
-	overlong float64       // the share of those that work for longer than MaxHold
-	leaving  float64       // the share of clients that go away
+	overlong float64       // the share of the handlers that work for longer than MaxHold
+	leaving  float64       // the share of the clients that go away
 	busy     float64       // the share of requests that go to the first process
 	large    float64       // the share of writes that make a session large
 	what     []choice[What]
 	modes    []choice[Mode]
-	fixed    bool // handlers work for just as long as work
-	patient  bool // no client leaves but those of the first process
+	fixed    bool // all handlers work exactly as long as work
+	patient  bool // only clients of the first process leave
 }
 
-// drawLoad returns a load as it comes.
+// drawLoad returns a random load.
 func drawLoad(d drawer) load {
 	l := load{
 		visitors: d.number(1, 6),
@@ -52,8 +52,7 @@ var usual = []choice[What]{
 	{5, Reopen}, {3, Discard}, {5, Update},
 }
 
-// begins is when the requests come that are not the first of their visitors: these
-// have got their cookies by then.
+// begins is when the second requests of the visitors come: the visitors have their cookies by then.
 const begins = 200 * time.Millisecond
 
 // requests draws the requests of a plan.
@@ -90,10 +89,10 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 		r.Process = 0
 	}
 	if r.What == Look && d.chance(0.6) || r.What == Append && d.chance(0.01) {
-		r.Mode = ReadOnly // an append is refused there
+		r.Mode = ReadOnly // in this mode an append is refused
 	}
 	if r.What == Update || !r.What.Opens() {
-		r.Mode = Exclusive // it has no other
+		r.Mode = Exclusive // Update has no other mode
 	}
 	r.User = d.IntN(max(1, l.users))
 	switch {
@@ -119,8 +118,8 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	return r
 }
 
-// turns has one process with many visitors' requests, whose clients are impatient, and
-// others with few. Each of them wants the one session all the time.
+// turns gives one process the requests of many visitors with impatient clients, and the other processes
+// few. All processes want the same session all the time.
 func turns(d drawer, p *Plan, l *load) {
 	p.Processes = d.number(2, 4)
 	o := &p.Options

@@ -1,11 +1,10 @@
-// Package plan draws what happens in a run of the simulation: options, requests and
-// faults, each with its time. A Plan is data: the same one gives the same run, and a
-// part of one is a plan, too.
+// Package plan draws what happens in a run of the simulation: options, requests and faults, each with its
+// time. A Plan is data: the same plan gives the same run, and a part of a plan is a plan, too.
 package plan
 
 import "time"
 
-// A Plan is all that there is to know about a run.
+// A Plan determines a run.
 type Plan struct {
 	Seed      uint64
 	Profile   string
@@ -16,7 +15,7 @@ type Plan struct {
 	Faults    []Fault
 }
 
-// Options are those of the library, and of the network.
+// Options are the options of the library and of the network.
 type Options struct {
 	Lease, Timeout, LockWait, MaxHold time.Duration
 	TTL, Lifetime                     time.Duration
@@ -25,10 +24,10 @@ type Options struct {
 	Latency time.Duration
 }
 
-// A What is what a request's handler does.
+// A What is the action of a request's handler.
 type What string
 
-// What handlers do. Where it is not said otherwise they append a token first.
+// The actions of handlers. Unless the comment says otherwise, a handler first appends a token.
 const (
 	Append      What = "append"
 	Look        What = "look" // changes nothing
@@ -38,23 +37,23 @@ const (
 	Early       What = "early"     // commits, and goes on with its work
 	Late        What = "late"      // the same, and then appends again
 	Crumble     What = "crumble"   // commits, and panics
-	Flush       What = "flush"     // sends a part of the answer, and goes on
+	Flush       What = "flush"     // sends a part of the response, and goes on
 	Elsewhere   What = "elsewhere" // commits in another goroutine
 	Renew       What = "renew"
 	Destroy     What = "destroy"
 	Clear       What = "clear"          // removes everything, and then appends
-	Reopen      What = "reopen"         // looks, commits, works, reopens, and appends to what it sees then
-	Discard     What = "discard"        // changes everything, discards that, and then appends
+	Reopen      What = "reopen"         // looks, commits, works, reopens, and appends to what it then sees
+	Discard     What = "discard"        // changes everything, discards the changes, and then appends
 	Update      What = "update"         // no request: a job of the process, by Sessions.Update
-	Login       What = "login"          // the session is a user's from now on
-	EndOthers   What = "end the others" // ends the other sessions of its user, at times also its own, and appends
-	// No requests, and no session is opened:
+	Login       What = "login"          // makes the session a user's
+	EndOthers   What = "end the others" // ends the other sessions of its user, sometimes also its own, and appends
+	// These are no requests, and open no session:
 	End       What = "end"             // ends the visitor's session
-	EndAll    What = "end all"         // ends those of a user
-	EndAllBut What = "end all but one" // but that of the visitor
+	EndAll    What = "end all"         // ends all sessions of a user
+	EndAllBut What = "end all but one" // except that of the visitor
 )
 
-// Opens reports whether it opens a session, in a request or a job.
+// Opens reports whether the action opens a session, in a request or a job.
 func (w What) Opens() bool { return w != End && w != EndAll && w != EndAllBut }
 
 // A Mode is how the session is opened.
@@ -78,18 +77,19 @@ type Request struct {
 	What     What
 	Mode     Mode
 	Before   time.Duration // how long the handler works before it appends
-	After    time.Duration // and afterwards
-	Leave    time.Duration // after which the client goes away; 0: it stays
-	Deadline bool          // it has said so in advance, by a deadline
+	After    time.Duration // and how long afterwards
+	Leave    time.Duration // when the client goes away; 0: it stays
+	Deadline bool          // Leave is a deadline that the client has set in advance
 	Heeds    bool          // the handler's work ends with its context
-	User     int           // of Login, EndAll and EndAllBut
-	Large    bool          // what it writes makes the session large; else it is small again
+	User     int           // for Login, EndAll and EndAllBut
+	Large    bool          // it makes the session large; otherwise small again
 }
 
-// A Kind is one of fault.
+// A Kind is a kind of fault.
 type Kind string
 
-// The faults. Those with a time For last that long; Share of the messages are hit, or of the calls.
+// The kinds of faults. A fault with a time For lasts that long. Share is the share of messages, or of
+// calls, that it hits.
 const (
 	Cut            Kind = "connections are cut"             // before or after a command was done
 	CutLate        Kind = "cut, and what was sent is late"  // reset for the client, still under way to Redis
@@ -120,12 +120,12 @@ const (
 	FlushScripts   Kind = "SCRIPT FLUSH"                    //
 )
 
-// A Fault happens at a time, or during one.
+// A Fault happens at a time, or during a time.
 type Fault struct {
 	Kind    Kind
 	At, For time.Duration
 	Process int           // Everyone: all
-	Visitor int           // of DropRecord
+	Visitor int           // for DropRecord
 	Share   float64       // of the messages that are hit
 	Delay   time.Duration // the longest
 }
@@ -133,10 +133,10 @@ type Fault struct {
 // Everyone as Fault.Process means all processes.
 const Everyone = -1
 
-// Until is when a fault is over.
+// Until is the end of a fault.
 func (f Fault) Until() time.Duration { return f.At + f.For }
 
-// Hits tells whether the fault lasts at a time, for a process.
+// Hits reports whether the fault lasts at a time, for a process.
 func (f Fault) Hits(process int, at time.Duration) bool {
 	return f.At <= at && at < f.Until() && (f.Process == Everyone || f.Process == process)
 }
@@ -153,10 +153,10 @@ func (p *Plan) Any(kinds ...Kind) bool {
 	return false
 }
 
-// Strict reports whether nothing goes wrong but what the requests do.
+// Strict reports whether there are no faults.
 func (p *Plan) Strict() bool { return len(p.Faults) == 0 }
 
-// Healed is when all faults are over.
+// Healed is when all faults have ended.
 func (p *Plan) Healed() (end time.Duration) {
 	for _, f := range p.Faults {
 		end = max(end, f.Until())
@@ -164,7 +164,7 @@ func (p *Plan) Healed() (end time.Duration) {
 	return end
 }
 
-// Lateness is the longest that a message travels.
+// Lateness is the longest time that a message travels.
 func (p *Plan) Lateness() time.Duration {
 	longest := time.Duration(0)
 	for _, f := range p.Faults {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A seed gives one plan, and each profile is a part of what seeds choose.
+// A seed gives one plan, and all profiles are chosen by some seeds.
 func TestDraw(t *testing.T) {
 	chosen := make(map[string]bool)
 	for seed := range uint64(300) {
@@ -29,7 +29,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// What is left of a plan is what it takes to fail, and nothing else.
+// A plan is shrunk to what it needs to fail.
 func TestShrink(t *testing.T) {
 	p, err := Draw(1, "everything")
 	if err != nil {

@@ -12,9 +12,9 @@ type profile struct {
 	weight int // how often a seed chooses it
 	// tune changes what was drawn for every run.
 	tune func(d drawer, p *Plan, l *load)
-	// faults are what may happen; none: nothing does.
+	// faults are the faults that may happen; default: none.
 	faults []Kind
-	// hours is how often what is late may be so for hours.
+	// hours is how often late messages may be late by hours.
 	hours float64
 }
 
@@ -49,7 +49,7 @@ var profiles = []profile{
 	{name: "everything", weight: 6, faults: all, hours: 0.2},
 }
 
-// Profiles returns the names of all.
+// Profiles returns the names of all profiles.
 func Profiles() (names []string) {
 	for _, p := range profiles {
 		names = append(names, p.name)
@@ -57,7 +57,7 @@ func Profiles() (names []string) {
 	return names
 }
 
-// Draw returns the plan of a seed. An empty name leaves the profile to the seed, too.
+// Draw returns the plan of a seed. If name is empty, the seed also chooses the profile.
 func Draw(seed uint64, name string) (Plan, error) {
 	d := newDrawer(seed)
 	var choices []choice[profile]
@@ -88,7 +88,7 @@ func Draw(seed uint64, name string) (Plan, error) {
 	return p, nil
 }
 
-// options returns options as they come.
+// options returns random options.
 func options(d drawer) Options {
 	o := Options{
 		Lease:      d.millis(20*time.Millisecond, 10*time.Second),
@@ -107,7 +107,7 @@ func options(d drawer) Options {
 	return o
 }
 
-// hours returns how late a message may be, and has sessions outlast that.
+// hours returns how late a message may be, and makes sessions outlast that.
 func hours(d drawer, p *Plan) time.Duration {
 	p.Options.TTL = d.millis(12*time.Hour, 24*time.Hour)
 	p.Options.Lifetime = 48 * time.Hour
@@ -121,8 +121,7 @@ func crowd(d drawer, p *Plan, l *load) {
 	p.Options.LockWait = d.within(time.Second, 10*time.Second)
 }
 
-// short has sessions that time out after fractions of a second, and handlers that take
-// longer than that.
+// short makes sessions expire after fractions of a second, and handlers take longer than that.
 func short(d drawer, p *Plan, l *load) {
 	p.Options.TTL = d.millis(50*time.Millisecond, 2*time.Second)
 	p.Options.Latency = d.within(20*time.Microsecond, 500*time.Microsecond)
@@ -132,14 +131,14 @@ func short(d drawer, p *Plan, l *load) {
 	l.visitors = d.number(1, 4)
 }
 
-// tiny has leases that are hardly longer than an exchange.
+// tiny makes leases hardly longer than a round trip.
 func tiny(d drawer, p *Plan, l *load) {
 	p.Options.Lease = d.millis(time.Millisecond, 10*time.Millisecond)
 	p.Options.Latency = d.within(p.Options.Lease/200, p.Options.Lease/25)
 	l.work = d.within(100*time.Microsecond, 20*time.Millisecond)
 }
 
-// late has leases that messages outlast.
+// late makes leases shorter than messages may be late.
 func late(d drawer, p *Plan, l *load) {
 	p.Options.Lease = d.millis(20*time.Millisecond, 500*time.Millisecond)
 	p.Options.MaxHold = d.within(p.Options.Lease, 4*p.Options.Lease)
@@ -147,8 +146,7 @@ func late(d drawer, p *Plan, l *load) {
 	l.visitors = d.number(1, 3)
 }
 
-// large has one session whose records are large, so that a SET that comes late or twice meets the
-// next one.
+// large makes one session with large records, so that a SET that comes late or twice meets the next one.
 func large(d drawer, p *Plan, l *load) {
 	p.Options.Lease = d.millis(time.Second, 10*time.Second)
 	p.Options.Timeout = d.within(200*time.Millisecond, 2*time.Second)
@@ -157,7 +155,7 @@ func large(d drawer, p *Plan, l *load) {
 	l.work = l.gap / 4
 }
 
-// swapped has many requests at once, so that many replies are on their way.
+// swapped makes many requests come at once, so that many replies are under way.
 func swapped(d drawer, p *Plan, l *load) {
 	p.Processes = d.number(1, 2)
 	l.visitors, l.burst = d.number(2, 6), 0.9
@@ -168,8 +166,7 @@ func swapped(d drawer, p *Plan, l *load) {
 	}
 }
 
-// patient has locks that last for long where nobody frees them, and clients that wait
-// even longer.
+// patient makes locks last long if they are not released, and clients wait even longer.
 func patient(d drawer, p *Plan, l *load) {
 	p.Options.Lease = d.millis(6*time.Second, 10*time.Second)
 	p.Options.MaxHold = 10 * time.Second
@@ -178,8 +175,8 @@ func patient(d drawer, p *Plan, l *load) {
 	l.visitors, l.work = 1, d.within(100*time.Microsecond, 5*time.Millisecond)
 }
 
-// users has users with several sessions each, which are ended from one another. In half of the plans they
-// log in and are logged out all the time.
+// users makes users with several sessions each, which are ended from one another. In half of the plans
+// users log in and out all the time.
 func users(d drawer, _ *Plan, l *load) {
 	l.users, l.visitors = 1, d.number(2, 6)
 	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Shrink returns a plan with as little in it as it takes for fails to be true still. It
-// asks until nothing can be left out, or until enough is true.
+// Shrink returns the smallest plan it finds for which fails is still true. It stops when nothing can be
+// left out, or when enough returns true.
 func Shrink(p Plan, fails func(Plan) bool, enough func() bool) Plan {
 	s := &shrinker{best: p, fails: fails, enough: enough}
 	for size := -1; size != s.size() && !enough(); {
@@ -25,7 +25,7 @@ type shrinker struct {
 	enough func() bool
 }
 
-// size is what shrinks.
+// size is the number that Shrink reduces.
 func (s *shrinker) size() (n int) {
 	n = 10*len(s.best.Requests) + 10*len(s.best.Faults) + 10*s.best.Processes
 	for _, r := range s.best.Requests {
@@ -34,7 +34,7 @@ func (s *shrinker) size() (n int) {
 	return n
 }
 
-// size is larger for what is harder to understand.
+// size is larger for a request that is harder to understand.
 func (r Request) size() (n int) {
 	for _, odd := range []bool{r.What != Append, r.Mode != Exclusive, r.Before > 0, r.After > 0, r.Leave > 0, r.Heeds, r.Large, r.Process > 0, r.User > 0} {
 		if odd {
@@ -44,7 +44,7 @@ func (r Request) size() (n int) {
 	return n
 }
 
-// What is left of a plan may need other luck on the network to fail.
+// A smaller plan may need different luck on the network to fail.
 const seeds = 3
 
 // try keeps a plan if it fails, too.
@@ -79,7 +79,7 @@ func (s *shrinker) faults() {
 	})
 }
 
-// cut tries to leave out parts of a list, in ever smaller pieces, from its end on.
+// cut tries to leave out parts of a list, in ever smaller pieces, from its end.
 func cut(size int, length func() int, without func(from, to int) bool) {
 	for size = (size + 1) / 2; size > 0; size /= 2 {
 		for to := length(); to > 0; {
@@ -90,7 +90,7 @@ func cut(size int, length func() int, without func(from, to int) bool) {
 	}
 }
 
-// simplify makes requests more usual, one by one.
+// simplify replaces features of requests by more usual ones, one by one.
 func (s *shrinker) simplify() {
 	for i := range s.best.Requests {
 		for _, change := range []func(r *Request){

@@ -22,9 +22,9 @@ type call struct {
 	process *process
 	seen    *history.Request
 	session *session.Session
-	failure error         // why it was not answered by the handler
-	durable time.Duration // when a commit of the handler's own had succeeded
-	panics  bool          // the handler, in this run
+	failure error         // why the handler did not respond
+	durable time.Duration // when a commit by the handler had succeeded
+	panics  bool          // the handler panics in this run
 }
 
 type callKey struct{}
@@ -44,7 +44,7 @@ func modeOf(r *http.Request) middleware.Mode {
 	return middleware.Exclusive
 }
 
-// intended is what handlers panic with.
+// intended is the value with which handlers panic.
 const intended = "as it was planned"
 
 // application is the handler.
@@ -69,7 +69,7 @@ func application(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// open gets the session and notes what is in it.
+// open gets the session and records its content.
 func (c *call) open(w http.ResponseWriter, r *http.Request) bool {
 	ctx := r.Context()
 	var err error
@@ -92,7 +92,7 @@ func (c *call) open(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// look notes what is in the session.
+// look records the content of the session.
 func (c *call) look() {
 	seen := c.seen
 	seen.Saw, _ = session.Get[[]int](c.session, "log")
@@ -119,7 +119,7 @@ func (c *call) work(ctx context.Context, d time.Duration) {
 	}
 }
 
-// bulk is larger than what a commit carries, and smaller than what it may.
+// bulk is larger than a commit carries inline, and smaller than the limit.
 const bulk = 3 << 10
 
 // change is what the handler does to the session.
@@ -171,11 +171,12 @@ func (c *call) change() {
 	}
 }
 
-// discard changes all that can be changed, discards that, and returns the list that is there then.
+// discard changes everything that can be changed, discards the changes, and returns the list that is
+// left.
 func (c *call) discard() []int {
 	s := c.session
 	s.Clear()
-	s.Set("log", []int{-c.seen.Number}) // nobody must ever see that
+	s.Set("log", []int{-c.seen.Number}) // no request may ever see that
 	s.Set("channel", make(chan int))
 	if c.Number%2 == 0 {
 		s.Renew()
@@ -187,8 +188,8 @@ func (c *call) discard() []int {
 	return list
 }
 
-// proceed is what the handler does after that, before its answer. It reports whether it
-// goes on.
+// proceed does what the handler does after its change and before its response. It reports whether the
+// handler goes on.
 func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 	ctx := r.Context()
 	var err error
@@ -211,9 +212,9 @@ func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case err != nil:
 		c.failure = err
-		return false // the answer is the error
+		return false // the response is the error
 	case c.What == plan.Late:
-		c.session.Set("log", append(c.seen.Wrote[:len(c.seen.Wrote):len(c.seen.Wrote)], -c.seen.Number)) // nobody must ever see that
+		c.session.Set("log", append(c.seen.Wrote[:len(c.seen.Wrote):len(c.seen.Wrote)], -c.seen.Number)) // no request may ever see that
 	case c.What == plan.Crumble:
 		panic(intended)
 	}
@@ -221,7 +222,7 @@ func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// sealing notes that the commit begins.
+// sealing records that the commit begins.
 func (c *call) sealing() {
 	if c.seen.Seal == 0 {
 		c.seen.Seal = c.world.now()

@@ -12,13 +12,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// A visitor is a browser: a jar with the one cookie. The world's mu guards it.
+// A visitor is a browser: a jar with one cookie. The world's mu guards it.
 type visitor struct {
 	cookie string
 	id     string // of the session that the cookie opens
 }
 
-// A response is an http.ResponseWriter, and what the client gets.
+// A response is an http.ResponseWriter, and the response that the client gets.
 type response struct {
 	call   *call
 	header http.Header
@@ -41,7 +41,7 @@ func (w *response) Write(p []byte) (int, error) {
 
 func (w *response) Flush() {}
 
-// request sends a request, and waits for what comes of it.
+// request sends a request, and waits for its response.
 func (w *World) request(r plan.Request) {
 	defer w.requests.Done()
 	if !r.What.Opens() {
@@ -53,7 +53,7 @@ func (w *World) request(r plan.Request) {
 	v := w.visitors[r.Visitor]
 	if p.dead {
 		w.mu.Unlock()
-		return // nobody listens
+		return // no process listens
 	}
 	job := r.What == plan.Update
 	if job && v.id == "" {
@@ -92,7 +92,7 @@ func (w *World) request(r plan.Request) {
 	w.keep(c, answer)
 }
 
-// serve has the process answer.
+// serve makes the process handle the request.
 func (c *call) serve(ctx context.Context, cookie string, answer *response) {
 	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
 	if c.Mode == plan.Optimistic {
@@ -131,8 +131,8 @@ func title(r plan.Request) string {
 	return text
 }
 
-// navigates reports whether the browser goes to another page. That is not drawn, so that a seed
-// draws what it did before there were navigations.
+// navigates reports whether the browser goes to another page. It is not drawn, so that each seed draws
+// the same as before there were navigations.
 func navigates(r plan.Request) bool { return r.Number%3 == 0 }
 
 // renews reports whether the handler gives the session a new id.
@@ -146,7 +146,7 @@ func faulty(r plan.Request) bool {
 	return r.What == plan.Unencodable || r.What == plan.TooLarge || r.What == plan.Late || r.Mode == plan.ReadOnly && writes
 }
 
-// keep does to the visitor's jar what an answer's cookie says.
+// keep changes the visitor's jar as the cookies of a response say.
 func (w *World) keep(c *call, answer *response) {
 	cookies := (&http.Response{Header: answer.header}).Cookies()
 	if len(cookies) == 0 || answer.status == 0 || c.process.dead && c.process.died <= answer.at {
@@ -172,7 +172,7 @@ func (w *World) keep(c *call, answer *response) {
 	w.noteLocked(c, "sets a cookie for", id, nil)
 }
 
-// conclude notes what came of a request.
+// conclude records the result of a request.
 func (c *call) conclude(answer *response) {
 	seen := c.seen
 	seen.Done = c.world.now()
@@ -183,12 +183,12 @@ func (c *call) conclude(answer *response) {
 	}
 	seen.Cause = causeOf(c.failure)
 	seen.Why = why(c.failure)
-	if seen.Cause == history.Gone && seen.Open == 0 { // so say Reopen and Update
+	if seen.Cause == history.Gone && seen.Open == 0 { // Reopen and Update return this
 		seen.Open, seen.New, seen.Anew = seen.End, true, false
 	}
 	dead := c.process.dead
 	if dead && c.process.died <= seen.End {
-		seen.Status = 0 // nobody gets it
+		seen.Status = 0 // no client gets it
 	}
 	switch {
 	case c.durable > 0 && !(dead && c.process.died <= c.durable):
@@ -207,11 +207,11 @@ func (c *call) conclude(answer *response) {
 	c.world.noteLocked(c, fmt.Sprintf("is answered: %d %v%s", answer.status, []string{"unknown", "done", "refused"}[seen.Outcome], seen.Why), "", nil)
 }
 
-// doubt tells whether a commit that failed may have been done.
+// doubt returns the outcome of a commit that failed: it may have been done.
 func (c *call) doubt() history.Outcome {
 	switch c.seen.Cause {
 	case history.Timeout, history.TooMany, history.Cancelled:
-		if !c.seen.Optimistic { // else it was to take the lock, since it was refused without
+		if !c.seen.Optimistic { // otherwise it was refused without the lock, and had to acquire it
 			return history.Unknown
 		}
 		fallthrough

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// A conn is a connection to Redis, as a process holds it, and what is under way on it.
-// The world's mu guards all of it.
+// A conn is a process's connection to Redis, with everything under way on it. The world's mu guards all
+// of it.
 type conn struct {
 	world   *World
 	process *process
@@ -26,8 +26,8 @@ type conn struct {
 	wake     chan struct{}
 	deadline time.Time
 
-	// What is under way, in both directions: first sent, first there.
-	partial []byte // of a command that was not sent whole
+	// Under way in both directions, in the order of sending.
+	partial []byte // of a command that was not sent completely
 	up      []func()
 	upLast  time.Duration
 	down    []func()
@@ -35,7 +35,7 @@ type conn struct {
 	swap    *swap // nil: no reply waits for another
 
 	// Redis's side.
-	server     *fakeredis.Client // nil: it has none any more
+	server     *fakeredis.Client // nil: Redis has closed it
 	silent     bool              // nothing gets through any more
 	severed    bool              // Redis has restarted since
 	subscribed bool
@@ -81,7 +81,7 @@ func (c *conn) take(p []byte) (n int, deadline time.Time, err error) {
 	return n, c.deadline, err
 }
 
-// Write implements net.Conn. It never blocks: the network takes in what there is.
+// Write implements net.Conn. It never blocks: the network accepts everything.
 func (c *conn) Write(p []byte) (int, error) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 }
 
-// Close implements net.Conn. What was sent before still arrives.
+// Close implements net.Conn. Bytes that were sent before still arrive.
 func (c *conn) Close() error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -122,9 +122,8 @@ func (c *conn) rouse() {
 	}
 }
 
-// SetReadDeadline implements net.Conn. A few nanoseconds are added, so that the deadline
-// is not that of a context, or of another connection: it must not be left to chance which
-// is over first.
+// SetReadDeadline implements net.Conn. It adds a few nanoseconds, so that the deadline differs from that
+// of a context or another connection: chance must not decide which one passes first.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -146,7 +145,7 @@ func (c *conn) LocalAddr() net.Addr { return &net.TCPAddr{Port: c.number} }
 // RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return &net.TCPAddr{Port: 6379} }
 
-// crack breaks the connection for the client. It is called with mu held.
+// crack breaks the connection for the client. The caller holds mu.
 func (c *conn) crack(err error) {
 	if c.broken == nil {
 		c.broken = err
@@ -154,10 +153,10 @@ func (c *conn) crack(err error) {
 	}
 }
 
-// reset is what a client finds that is cut off.
+// reset is the error of a client that is cut off.
 var reset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 
-// hangUp ends Redis's side, and the client finds that out a little later.
+// hangUp ends Redis's side. The client notices a little later.
 func (c *conn) hangUp() {
 	if c.server != nil {
 		c.server.Close()

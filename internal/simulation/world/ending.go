@@ -33,12 +33,12 @@ func (w *World) ends(r plan.Request) {
 	p.end(context.Background(), e)
 }
 
-// endOfAnother is how much larger the number of an Ending is than that of the request that has asked
-// for it.
+// endOfAnother is the difference between the number of an Ending and the number of the request that has
+// asked for it.
 const endOfAnother = 20_000_000
 
-// endOthers ends all sessions of the user whose session the handler has, but at times not all others
-// only.
+// endOthers ends all other sessions of the user whose session the handler has, and sometimes this
+// session, too.
 func (c *call) endOthers(ctx context.Context) {
 	user := c.session.User()
 	if user == "" {
@@ -53,7 +53,7 @@ func (c *call) endOthers(ctx context.Context) {
 
 func endsOwn(r plan.Request) bool { return r.What == plan.EndOthers && r.Number%4 == 0 }
 
-// end ends what e says, and notes what came of it.
+// end performs an ending, and records its result.
 func (p *process) end(ctx context.Context, e *history.Ending) {
 	w := p.world
 	w.mu.Lock()
@@ -84,7 +84,7 @@ func (p *process) end(ctx context.Context, e *history.Ending) {
 		e.Cause = history.Crashed
 	case e.Cause == history.None, e.Cause == history.Gone:
 		e.Outcome = history.Answered
-	case ctx.Err() != nil, limited && is(err, context.DeadlineExceeded): // which may be noticed a little before
+	case ctx.Err() != nil, limited && is(err, context.DeadlineExceeded): // this may be noticed a little before
 		e.Cause = history.Cancelled
 	}
 	w.noteEnding(p, e, []string{"may have ended: ", "has ended: "}[e.Outcome])
@@ -98,7 +98,7 @@ func (w *World) noteEnding(p *process, e *history.Ending, what string) {
 	w.trace.add(event{at: w.now(), what: what, process: p.number, request: e.Number, text: text + e.Why})
 }
 
-// recordKey is that of a session, where all that belongs to it begins with.
+// recordKey is the key of a session's record. All keys of the session begin with it.
 func recordKey(id string) string {
 	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
 		return "latchkey:{" + tag + "}:" + rest
@@ -106,8 +106,7 @@ func recordKey(id string) string {
 	return "latchkey:{" + id + "}"
 }
 
-// mentions reports whether an argument of a command has to do with a session, or with the user whose
-// it is.
+// mentions reports whether an argument of a command refers to a session or to its user.
 func mentions(arg, id string) bool {
 	tag, _, _ := strings.Cut(id, ".")
 	return strings.Contains(arg, "{"+tag+"}") || strings.Contains(arg, id)

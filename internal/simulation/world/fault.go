@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// strike begins a fault. Those that hit messages are looked up when one is sent. It is
-// called with mu held.
+// strike begins a fault. Faults that hit messages take effect when a message is sent. The caller holds
+// mu.
 func (w *World) strike(f plan.Fault) {
 	w.tell(f, "")
 	r := w.redis
@@ -75,7 +75,7 @@ func (w *World) refuse() {
 	}
 }
 
-// What a user may not do while NoPerm lasts.
+// The commands that a user may not run while NoPerm lasts.
 var forbidden = []map[string]bool{
 	{"evalsha": true, "eval": true},
 	{"publish": true},
@@ -108,13 +108,13 @@ func (w *World) crash(f plan.Fault) {
 	})
 }
 
-// restart restarts Redis: connections are gone, and so is what is under way on them.
+// restart restarts Redis: its connections, and everything under way on them, are lost.
 func (w *World) restart(f plan.Fault) {
 	for _, c := range w.conns {
 		c.severed = true
 		c.hangUp()
 	}
-	// A client does not find out that one is gone which had fallen silent before.
+	// A client does not notice the loss of a connection that had fallen silent before.
 	w.conns = slices.DeleteFunc(w.conns, func(c *conn) bool { return !c.silent })
 	w.down = true
 	w.redis.Restart(f.Kind == plan.RestartKeep)

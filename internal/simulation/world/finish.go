@@ -11,23 +11,23 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// finish is what comes after the last request of a plan: everything heals, each session
-// is looked at and written to once more, and nothing must be left.
+// finish runs after the last request of a plan: all faults end, each session is read and written once
+// more, and then nothing must be left behind.
 func (w *World) finish() {
 	elapse(w.plan.Healed() + time.Millisecond - w.now())
 	w.mu.Lock()
 	w.heal()
 	w.mu.Unlock()
-	w.each(plan.Look, plan.ReadOnly, w.plan.Strict()) // messages may be late still
+	w.each(plan.Look, plan.ReadOnly, w.plan.Strict()) // messages may still be late
 	if w.plan.Strict() {
 		elapse(5*time.Second + w.plan.Options.Lease)
 	} else {
 		w.linger()
-		// A place in a queue is there for a minute, at most.
+		// A place stays in a queue for a minute at most.
 		elapse(w.plan.Options.Lease + 62*time.Second)
 	}
-	// An error that came twice is taken for the answer to what a connection is used for next,
-	// since errors have no number: that one is refused, however late.
+	// Errors have no number. So an error that came twice is taken for the reply to the next command on
+	// the connection, and that request is refused, however late.
 	must := !slices.ContainsFunc(w.plan.Faults, func(f plan.Fault) bool { return f.Kind == plan.DoubleReplies })
 	w.each(plan.Append, plan.Exclusive, must)
 	w.each(plan.Look, plan.ReadOnly, must)
@@ -37,7 +37,7 @@ func (w *World) finish() {
 	w.mu.Lock()
 	w.leftovers()
 	w.mu.Unlock()
-	elapse(time.Minute + w.plan.Options.Timeout) // an idle connection is closed by then
+	elapse(time.Minute + w.plan.Options.Timeout) // an idle connection has been closed by then
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,11 +48,12 @@ func (w *World) finish() {
 	}
 }
 
-// unvisited is for how long nobody has used a session, at least, before it is looked for what is left.
+// unvisited is the shortest time for which no session has been used before finish looks at the data that
+// is left.
 const unvisited = time.Second
 
-// heal ends what lasts beyond its fault: connections that are silent for good are found
-// out by keep-alive probes.
+// heal ends effects that outlast their fault: keep-alive probes discover connections that are silent for
+// good.
 func (w *World) heal() {
 	for _, c := range w.conns {
 		if c.silent {
@@ -64,11 +65,10 @@ func (w *World) heal() {
 // elapse lets time of the bubble pass.
 func elapse(d time.Duration) { time.Sleep(d) }
 
-// finals are the numbers of requests that no plan has.
+// finals is the first number of these requests. No request of a plan has such a number.
 const finals = 1_000_000
 
-// each sends a request for each visitor, one after another. must tells whether it must be
-// answered.
+// each sends a request for each visitor, one after another. must says whether each must succeed.
 func (w *World) each(what plan.What, mode plan.Mode, must bool) {
 	for v := range w.plan.Visitors {
 		number := finals + len(w.seen)
@@ -81,8 +81,7 @@ func (w *World) each(what plan.What, mode plan.Mode, must bool) {
 	}
 }
 
-// linger lets the time pass for which messages may be late. If that is long, the visitors log in
-// meanwhile.
+// linger waits as long as messages may be late. If that is long, the visitors log in meanwhile.
 func (w *World) linger() {
 	const parts = 4
 	for range parts {
@@ -94,10 +93,10 @@ func (w *World) linger() {
 	}
 }
 
-// most is how many sessions are looked for that were there once.
+// most is the largest number of ended sessions that recall tries.
 const most = 50
 
-// recall looks whether a session has come back, if messages may be late for long enough for that.
+// recall checks whether a session has come back, if messages may be late for long enough for that.
 func (w *World) recall() {
 	if w.plan.Lateness() <= time.Minute {
 		return
@@ -112,7 +111,7 @@ func (w *World) recall() {
 	}
 }
 
-// leftovers looks for what should not be in Redis any more.
+// leftovers looks for keys that should no longer be in Redis.
 func (w *World) leftovers() {
 	for _, key := range w.redis.Keys(time.Now()) {
 		left, _ := w.redis.Left(time.Now(), key)

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// update changes a session by Sessions.Update. What that returns is the answer.
+// update changes a session by Sessions.Update. Its result is the response.
 func (c *call) update(ctx context.Context, id string, answer *response) {
 	c.failure = c.process.sessions.Update(ctx, id, func(s *session.Session) error {
 		c.session = s

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// What makes commands readable.
+// These replacements make commands readable.
 var tokens = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
 	{regexp.MustCompile(`\{([\w-]{5})[\w-]{11}(?:[\w-]{6})?\}`), "{$1…}"},
-	// A token, and whose it is. What it begins with is the same for all of one key.
+	// A token, and its owner. All tokens of one key begin in the same way.
 	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7} \d+ \S+/\d+`), "$1…"},
 	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7}\b`), "$1…"},
 }
 
-// scriptNames has a word for each script by its SHA-1.
+// scriptNames has a name for each script by its SHA-1.
 var scriptNames sync.Map
 
 // learn notes a script that was sent as text.

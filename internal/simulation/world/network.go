@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// at arranges for f to be called at a time, or a few nanoseconds later: no two events
-// have the same. f is called with mu held. at is called with it.
+// at arranges for f to be called at a time, or a few nanoseconds later: no two events have the same time.
+// The caller holds mu; f is called with mu held.
 func (w *World) at(when time.Duration, f func()) {
 	now := w.now()
 	when = max(when, now+1)
@@ -37,7 +37,7 @@ func (c *conn) travel() time.Duration {
 	return latency + time.Duration(c.rand.Int64N(int64(latency)))
 }
 
-// during calls f for each fault of some kinds that lasts now for this connection.
+// during calls f for each fault of a kind that lasts now for this connection.
 func (c *conn) during(kind plan.Kind, f func(plan.Fault)) {
 	now := c.world.now()
 	for _, fault := range c.world.plan.Faults {
@@ -47,8 +47,7 @@ func (c *conn) during(kind plan.Kind, f func(plan.Fault)) {
 	}
 }
 
-// struck tells whether a fault of a kind hits a message, and returns by how much it may
-// delay it.
+// struck reports whether a fault of a kind hits a message, and returns its delay.
 func (c *conn) struck(kind plan.Kind) (delay time.Duration, hit bool) {
 	c.during(kind, func(f plan.Fault) {
 		if c.rand.Float64() < f.Share {
@@ -72,7 +71,7 @@ func (p *process) unreachable() (until time.Duration) {
 
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// dial connects a process with Redis.
+// dial connects a process to Redis.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	w := p.world
 	w.mu.Lock()
@@ -105,7 +104,7 @@ func timeoutOr(err error) error {
 	return err
 }
 
-// accept is Redis's side of a dial. It is called with mu held.
+// accept is Redis's side of a dial. The caller holds mu.
 func (w *World) accept(c *conn) error {
 	if c.closed || c.process.dead || w.down {
 		return errRefused

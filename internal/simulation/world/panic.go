@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A client is what a process has to reach Redis. It panics now and then.
+// A client is a process's connection to Redis. It panics now and then.
 type client struct {
 	*transport.Redigo
 	process *process

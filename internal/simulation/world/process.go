@@ -28,7 +28,7 @@ type process struct {
 	handler  http.Handler
 }
 
-// start starts a process. It is called with mu held.
+// start starts a process. The caller holds mu.
 func (w *World) start(number, life int) *process {
 	p := &process{world: w, number: number, life: life}
 	o := w.plan.Options
@@ -49,7 +49,7 @@ func (w *World) start(number, life int) *process {
 		Logger:  slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		panic(err) // the plan has options that are none
+		panic(err) // the plan has invalid options
 	}
 	p.sessions, p.handler = sessions, sessions.Handler(http.HandlerFunc(application))
 	return p
@@ -64,9 +64,8 @@ func failed(w http.ResponseWriter, r *http.Request, err error) {
 	w.WriteHeader(middleware.Status(err))
 }
 
-// crash ends a process at once: its connections are cut, and it gets no new ones. Its
-// goroutines go on, like those of a program that nobody listens to, and end by
-// themselves.
+// crash ends a process at once: its connections are cut, and it gets no new ones. Its goroutines go on
+// without any effect outside, and end by themselves.
 func (p *process) crash() {
 	p.dead, p.died = true, p.world.now()
 	for _, c := range p.world.conns {
@@ -77,17 +76,17 @@ func (p *process) crash() {
 	}
 }
 
-// causeOf tells what an error means for the client.
+// causeOf returns what an error means for the client.
 func causeOf(err error) history.Cause {
 	refused, _ := errors.AsType[redis.Error](err)
 	switch {
 	case err == nil:
 		return history.None
 	case strings.HasPrefix(string(refused), "ERR no such key"):
-		return history.Unavailable // a copy of this commit, or a restart, has taken away what was staged
+		return history.Unavailable // a copy of this commit, or a restart, has removed the staged record
 	case strings.HasPrefix(string(refused), "ERR ") && !strings.Contains(string(refused), "can't run this command"):
 		return history.Broken
-	case is(err, store.ErrTimeout): // also if its last try was not answered in what was left
+	case is(err, store.ErrTimeout): // also if its last try got no reply in the remaining time
 		return history.Timeout
 	case is(err, store.ErrUnavailable):
 		return history.Unavailable

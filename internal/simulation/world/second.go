@@ -9,11 +9,11 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// A request that has its session twice, since its handler reopens that or runs a second time, counts
-// as two, which are judged like any others. The number of the second one is larger by this.
+// second is the difference of the numbers of two requests that are really one. If a handler reopens its
+// session or runs a second time, its request counts as two, which are judged like any others.
 const second = 10_000_000
 
-// next has what comes from now on count as another request. The first one was over at a time.
+// next makes everything from now on count as another request. The first request ended at over.
 func (c *call) next(over time.Duration, what string) (first *history.Request) {
 	w := c.world
 	w.mu.Lock()
@@ -29,8 +29,8 @@ func (c *call) next(over time.Duration, what string) (first *history.Request) {
 	return first
 }
 
-// again notes it if the handler has run before. Nothing of that run must ever be seen; but a copy
-// that the network has made of its command may be done.
+// again records whether the handler has run before. No request may ever see the changes of that first
+// run. But a copy of its command that the network has made may be executed.
 func (c *call) again() {
 	if c.seen.Open == 0 {
 		return
@@ -48,7 +48,7 @@ func (c *call) reopen(w http.ResponseWriter, r *http.Request) bool {
 	ctx := r.Context()
 	c.sealing()
 	if c.failure = c.session.Commit(ctx); c.failure != nil {
-		return false // the answer is the error
+		return false // the response is the error
 	}
 	over := c.world.now()
 	c.work(ctx, c.After)
@@ -65,7 +65,7 @@ func (c *call) reopen(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// diedBy reports whether the process had crashed by some time.
+// diedBy reports whether the process had crashed by a given time.
 func (c *call) diedBy(when time.Duration) bool {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()

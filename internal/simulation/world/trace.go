@@ -24,13 +24,13 @@ type event struct {
 	reply   fakeredis.Reply
 }
 
-// A trace is all that happened, in order.
+// A trace is everything that happened, in order.
 type trace struct{ events []event }
 
 func (t *trace) add(e event) { t.events = append(t.events, e) }
 
-// sum returns a hash of everything that happened, but for what differs from one process
-// of the operating system to the next.
+// sum returns a hash of the trace, without the parts that differ between processes of the operating
+// system.
 func (t *trace) sum() uint64 {
 	h := fnv.New64a()
 	for _, e := range t.events {
@@ -48,8 +48,8 @@ func (e event) addTo(h hash.Hash64) {
 	}
 }
 
-// own leaves out of an argument what tells of this process of the operating system: of
-// a token, all but its random part.
+// own removes from an argument the parts that depend on this process of the operating system: of a token,
+// all but its random part.
 func own(arg string) string {
 	if len(arg) > 17 && arg[16] == ' ' {
 		return arg[:16]
@@ -57,8 +57,8 @@ func own(arg string) string {
 	return arg
 }
 
-// Lines returns the events as lines for people, but for those that say nothing about
-// any of the given sessions. No sessions: all.
+// Lines returns the events as lines for readers. It leaves out events that do not concern any of the
+// given sessions; without sessions it returns all.
 func (w *World) Lines(sessions []string) (lines []string) {
 	for _, e := range w.trace.events {
 		if w.concerns(e, sessions) {
@@ -75,7 +75,7 @@ func (w *World) concerns(e event, sessions []string) bool {
 		return true
 	case e.request != 0:
 		r := w.seen[e.request]
-		if r == nil { // an end of sessions
+		if r == nil { // an ending
 			return true
 		}
 		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.SetID)
@@ -107,8 +107,8 @@ func (w *World) line(e event) string {
 	return string(b)
 }
 
-// unframed returns a reply without the number of its call, which says nothing to people
-// and differs from run to run.
+// unframed returns a reply without the number of its call, which tells readers nothing and differs from
+// run to run.
 func unframed(r fakeredis.Reply) string {
 	switch list := r.List(); {
 	case r.Kind() == fakeredis.KindInt && r.Int() > 3:
@@ -119,8 +119,7 @@ func unframed(r fakeredis.Reply) string {
 	return fmt.Sprint(r)
 }
 
-// command returns a command as people read it: a script by its name, and tokens and ids
-// by their first letters.
+// command formats a command for readers: a script by its name, and tokens and IDs by their first letters.
 func (w *World) command(args []string) string {
 	text := slices.Clone(args)
 	if name := strings.ToUpper(args[0]); name == "EVALSHA" || name == "EVAL" {
@@ -139,7 +138,7 @@ func (w *World) command(args []string) string {
 	return strings.Join(text, " ")
 }
 
-// Readable cuts a text so that a line can be read: hosts and random parts.
+// Readable shortens hosts and random parts of a text, so that a line can be read.
 func (w *World) Readable(arg string) string {
 	for i, id := range w.ids {
 		name := fmt.Sprintf("S%d", i+1)

@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// Messages, and what faults do to them. All is called with the world's mu held.
+// These functions carry messages, and apply faults to them. All are called with the world's mu held.
 
 // send sends a command to Redis.
 func (c *conn) send(args []string) {
@@ -46,7 +46,7 @@ func (c *conn) send(args []string) {
 	c.sendUp(delay, func() { c.execute(args, cut) })
 }
 
-// sendUp lets something arrive at Redis, behind all that was sent before.
+// sendUp makes something arrive at Redis, after everything that was sent before.
 func (c *conn) sendUp(delay time.Duration, what func()) {
 	c.up = append(c.up, what)
 	c.upLast = max(c.world.now()+delay, c.upLast+1)
@@ -66,7 +66,7 @@ func (c *conn) arriveUp() {
 	}
 }
 
-// sendDown lets something arrive at the client, behind all that was sent before.
+// sendDown makes something arrive at the client, after everything that was sent before.
 func (c *conn) sendDown(delay time.Duration, what func()) {
 	if until := c.process.unreachable(); until > 0 {
 		delay += until - c.world.now()
@@ -82,10 +82,10 @@ func (c *conn) sendDown(delay time.Duration, what func()) {
 	})
 }
 
-// execute has Redis execute a command.
+// execute makes Redis execute a command.
 func (c *conn) execute(args []string, cut bool) {
 	if c.server == nil {
-		return // it has forgotten the connection
+		return // Redis has forgotten the connection
 	}
 	reply := c.server.Do(time.Now(), args...)
 	c.note("", args, reply)
@@ -102,7 +102,7 @@ func (c *conn) execute(args []string, cut bool) {
 	}
 }
 
-// again has Redis execute a command that was done before, for nobody.
+// again makes Redis execute a command a second time. The reply is dropped.
 func (c *conn) again(args []string) {
 	if c.severed {
 		return
@@ -114,14 +114,14 @@ func (c *conn) again(args []string) {
 	}
 }
 
-// A swap is replies of which the first one waits for another, to change places with it, and keeps those
-// between them.
+// A swap is a list of replies. The first waits until it can change places with another, and holds back
+// the replies in between.
 type swap struct {
-	command string // the other is one to that; "": to any
+	command string // the command of the other reply; "": any
 	texts   [][]byte
 }
 
-// reply answers a command.
+// reply sends the reply to a command.
 func (c *conn) reply(command string, text []byte) {
 	if c.swap == nil {
 		late, hit := c.struck(plan.Swap)
@@ -147,7 +147,7 @@ func (c *conn) reply(command string, text []byte) {
 	}
 }
 
-// letGo sends what has waited, if it does so still.
+// letGo sends the replies that wait, if they still do.
 func (c *conn) letGo(s *swap) {
 	if c.swap != s {
 		return
@@ -158,7 +158,7 @@ func (c *conn) letGo(s *swap) {
 	}
 }
 
-// answer sends something to the client.
+// answer sends bytes to the client.
 func (c *conn) answer(text []byte) {
 	delay := c.travel()
 	if late, hit := c.struck(plan.Slow); hit {
@@ -174,7 +174,7 @@ func (c *conn) receive(text []byte) {
 	}
 }
 
-// push is a message of Redis's own accord.
+// push sends a message that is no reply.
 func (c *conn) push(message fakeredis.Reply) {
 	if _, lost := c.struck(plan.Mute); lost {
 		c.note("does not get the message", nil, message)
@@ -188,7 +188,7 @@ func (c *conn) note(what string, args []string, reply fakeredis.Reply) {
 	c.world.trace.add(event{at: c.world.now(), what: what, process: c.process.number, conn: c.number, command: args, reply: reply})
 }
 
-// cutCommand cuts the first command off what was written, if it is whole.
+// cutCommand returns the first command in b, if it is complete, and the rest.
 func cutCommand(b []byte) (args []string, rest []byte, ok bool) {
 	n, rest, ok := cutNumber(b, '*')
 	for ; ok && n > 0; n-- {

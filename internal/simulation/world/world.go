@@ -1,5 +1,5 @@
-// Package world carries out plans: it is the processes, the network, Redis and the
-// clients of a run, in a bubble of fake time.
+// Package world carries out plans. It has the processes, the network, Redis and the clients of a run, in
+// a bubble of fake time.
 package world
 
 import (
@@ -21,12 +21,12 @@ type World struct {
 	plan  plan.Plan
 	began time.Time
 
-	// mu guards all below. It is held for moments, and never while anybody waits:
-	// a bubble's time stands still for whoever wants a mutex.
+	// mu guards all below. It is held only briefly, and never while waiting: a bubble's time stands still
+	// while a goroutine waits for a mutex.
 	mu       sync.Mutex
 	taken    map[time.Duration]bool // nanoseconds of events to come
 	redis    *fakeredis.Server
-	down     bool          // Redis is not there
+	down     bool          // Redis is not running
 	paused   time.Duration // until then Redis reads nothing
 	conns    []*conn
 	present  []*process // by number
@@ -37,12 +37,12 @@ type World struct {
 	seen     map[int]*history.Request
 	endings  map[int]*history.Ending
 	losses   []history.Loss
-	wrong    []string // what was found at the end
+	wrong    []string // what was wrong at the end
 
 	requests sync.WaitGroup
 }
 
-// A Result is what came of a run.
+// A Result is the result of a run.
 type Result struct {
 	Operations int // requests
 	Violations []history.Violation
@@ -50,8 +50,7 @@ type Result struct {
 	World      *World // for its story
 }
 
-// Run carries out a plan and judges it. It may be called again and again by one test,
-// which must not be parallel.
+// Run carries out a plan and judges it. A test may call it repeatedly, but must not be parallel.
 func Run(t *testing.T, p plan.Plan) Result {
 	cryptotest.SetGlobalRandom(t, p.Seed)
 	w := &World{plan: p, taken: make(map[time.Duration]bool), redis: fakeredis.New(),
@@ -80,7 +79,7 @@ func (w *World) run() {
 	w.finish()
 }
 
-// judge returns what was wrong.
+// judge returns the violations.
 func (w *World) judge() Result {
 	var all []history.Request
 	for _, r := range w.seen {
@@ -94,7 +93,7 @@ func (w *World) judge() Result {
 	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w}
 }
 
-// terms are what the requests were to keep to.
+// terms are the settings by which the requests are judged.
 func (w *World) terms() history.Terms {
 	p, o := &w.plan, &w.plan.Options
 	t := history.Terms{
@@ -103,6 +102,7 @@ func (w *World) terms() history.Terms {
 		Strict: p.Strict(), Processes: p.Processes, Losses: w.losses,
 		Turns:   p.Profile == "turns",
 		Latency: 2 * o.Latency,
+		Swaps:   p.Any(plan.Swap),
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
 		t.Endings = append(t.Endings, *w.endings[number])
@@ -124,7 +124,7 @@ func (r Result) Except(rule string) Result {
 	return r
 }
 
-// Sessions returns the ids of the sessions that a violation is about; none: all.
+// Sessions returns the IDs of the sessions that the violations are about. Without any, it returns nil.
 func (r Result) Sessions() (ids []string) {
 	for _, v := range r.Violations {
 		ids = append(ids, v.Sessions...)
@@ -132,9 +132,9 @@ func (r Result) Sessions() (ids []string) {
 	return ids
 }
 
-// gap is how long it takes a session to go from one holder to the next, at most. Where
-// connections are cut a message may be lost, and the process asks by itself after half a
-// second, or is passed over after one.
+// gap is how long it may take a session to go from one holder to the next. If connections are cut, a
+// message may be lost. Then the process asks by itself after half a second, or is passed over after a
+// second.
 func (w *World) gap(exclusion bool) time.Duration {
 	o := &w.plan.Options
 	for _, f := range w.plan.Faults {

@@ -25,8 +25,8 @@ func (n *step) execute(id commandID) reply {
 	return r
 }
 
-// checkBeginning: a session begins once, and in time; and if somebody logs in to it, not after the
-// user's sessions were ended since the request came.
+// checkBeginning checks that a session begins once, and in time, and that a login does not begin one if
+// the user's sessions were ended since its request arrived.
 func (n *step) checkBeginning(c *command, alive, begun sessions) {
 	if begun == 0 {
 		return
@@ -48,8 +48,8 @@ func (n *step) checkBeginning(c *command, alive, begun sessions) {
 	n.begun |= begun
 }
 
-// ahead returns by how much the clock was ahead by which a command was sent, or is ahead now. A script finds
-// it out if that is more than a command may be late.
+// ahead returns by how much the clock was ahead with which a command was sent, or is ahead now. A script
+// notices if that is more than a command may be late.
 func (n *step) ahead(c *command) seconds {
 	ahead := c.ahead
 	if c.known != Unknown {
@@ -61,18 +61,19 @@ func (n *step) ahead(c *command) seconds {
 	return ahead
 }
 
-// missed is for how long before a login that is stored now sessions may have been ended without its
-// knowing: no longer than its clock is ahead, or than it was on its way.
+// missed is the length of the time before a login in which sessions may have been ended without its
+// knowledge. It is not longer than its clock is ahead, or than the login was under way.
 func (n *step) missed(c *command) seconds { return min(n.ahead(c), n.time-c.sent) }
 
-// late reports whether a command that must not come late would.
+// late reports whether a command that must not come late would be late now.
 func (n *step) late(c *command) bool { return n.time > c.sent+within+n.ahead(c) }
 
-// checkEndAll: it ends sessions once, and in time, so that it ends none that begins after it.
+// checkEndAll checks that an EndAll takes effect once, and in time, so that it ends no session that
+// begins after it.
 func (n *step) checkEndAll(c *command) {
 	n.ended = n.time
 	if c.kind == login && n.skew < 0 {
-		return // it was done by now, which is all that is known since the clock was set back
+		return // it was done by now; nothing more is known since the clock was set back
 	}
 	switch was := n.calls[c.call].phase; {
 	case c.kind != endAll:
@@ -87,7 +88,7 @@ func (n *step) checkEndAll(c *command) {
 	n.once |= 1 << c.call
 }
 
-// checkEnd: a session that has begun goes on until something ends it.
+// checkEnd checks that a session goes on until a command ends it.
 func (n *step) checkEnd(c *command, session uint8) {
 	switch c.kind {
 	case end:
@@ -110,7 +111,7 @@ func (n *step) checkEnd(c *command, session uint8) {
 	n.breaks("%s is over, and nobody has ended it", name(session))
 }
 
-// checkReply: nobody is refused without a reason.
+// checkReply checks that no call is refused without a reason, and that a success is true.
 func (n *step) checkReply(i uint8, c *command, r *reply) {
 	alive := n.view().alive
 	switch {
@@ -133,7 +134,8 @@ func (n *step) checkReply(i uint8, c *command, r *reply) {
 	}
 }
 
-// checkRefused: who was refused for the clock had a reason, unless that was set meanwhile.
+// checkRefused checks that a refusal because of the clock had a reason, unless the clock was set
+// meanwhile.
 func (n *step) checkRefused(i uint8, code int8) {
 	a := &n.calls[i]
 	switch {
@@ -145,7 +147,7 @@ func (n *step) checkRefused(i uint8, code int8) {
 	}
 }
 
-// checkFinish: what is over when a call returns.
+// checkFinish checks which sessions have ended when a call returns.
 func (n *step) checkFinish(i uint8, p phase) {
 	a, w := &n.calls[i], &n.m.words[i]
 	alive := n.view().alive

@@ -9,10 +9,10 @@ import (
 // Values that all commands share. Times are in seconds.
 const (
 	base     = 1_700_000_000 // Unix time: the model's time 0, while Redis's clock is right
-	within   = 30            // for how long the library gives a command that must not come late, at most
-	timeout  = within        // of an exchange; of what must not come late, all tries of it together
-	started  = -10           // when the processes did
-	ttl      = "43200000"    // ms of a session, longer than the model goes on
+	within   = 30            // the longest time that the library gives a command that must not come late
+	timeout  = within        // of a round trip; for a command that must not come late, of all tries together
+	started  = -10           // when the processes started
+	ttl      = "43200000"    // ms of a session, longer than the model runs
 	lifetime = ttl
 	keeps    = "60000" // ms of a tombstone
 	lease    = "10000"
@@ -21,7 +21,7 @@ const (
 	list = tag + ".list"
 	mark = tag + ".user"
 
-	nobody = "000000000000000" // the epoch of the mark, if there is no session
+	nobody = "000000000000000" // the epoch of the mark if there is no session
 )
 
 // A kind is a script.
@@ -38,7 +38,7 @@ const (
 	kinds
 )
 
-// files are the scripts of the kinds.
+// files has the script of each kind.
 var files = [kinds]string{
 	login:  "internal/records/login.lua",
 	create: "internal/records/create.lua",
@@ -49,22 +49,22 @@ var files = [kinds]string{
 	drop:   "internal/records/drop.lua",
 }
 
-// inTime reports whether it is done only for a while after it was sent.
+// inTime reports whether a command may be executed only for a while after it was sent.
 func (k kind) inTime() bool { return k <= endAll }
 
-// A command is what is sent.
+// A command is a command as it was sent.
 type command struct {
 	kind    kind
 	call    uint8 // that has sent it
-	session uint8 // that it is about
-	guest   bool  // that is a guest's
+	session uint8 // the session that it is about
+	guest   bool  // the session is a guest's
 
-	// Of one that must not come late:
+	// For a command that must not come late:
 	known   Clock   // Redis's clock, as the process knows it
-	sent    seconds // when it was
-	arrived seconds // login: when its request was there
-	ahead   seconds // by how much known is ahead of what Redis's clock says
-	old     uint8   // login: the session that it takes the place of; endAll: the one that stays; none
+	sent    seconds // when it was sent
+	arrived seconds // login: when its request arrived
+	ahead   seconds // by how much known is ahead of Redis's clock
+	old     uint8   // login: the session that it replaces; endAll: the session that stays; or none
 	most    int8    // login: see ARGV[10]
 	refuse  bool
 
@@ -76,24 +76,24 @@ type command struct {
 // A commandID is a command's number; 0 is none.
 type commandID uint16
 
-// A textID is the number of a text that Redis has answered; 0 is "".
+// A textID is the number of a text that Redis has returned; 0 is "".
 type textID uint16
 
 const none = 255
 
-// seconds are how many have passed.
+// seconds are a time or a duration in the model.
 type seconds int16
 
-// A Clock is Redis's, as a process knows it: by how many seconds it is ahead of the model's.
+// A Clock is what a process knows of Redis's clock: by how many seconds that is ahead of the model's.
 type Clock seconds
 
-// Unknown is a Clock that a process knows nothing of yet.
+// Unknown is a Clock of which the process knows nothing yet.
 const Unknown Clock = -1 << 15
 
-// Clocks are those of the processes.
+// Clocks are the clocks of the processes.
 type Clocks [processes]Clock
 
-// says is what the clock says at t, as scripts want it.
+// says returns what the clock says at t, as scripts expect it.
 func (c Clock) says(t seconds) string {
 	if c == Unknown {
 		return strconv.Itoa(int(t-started)) + "000000"
@@ -127,7 +127,7 @@ func stampOf(call uint8, tombstone bool) string {
 
 func token(call uint8) string { return strings.Repeat("k", 15) + name(call) }
 
-// epochOf is the epoch that a login brings.
+// epochOf is the epoch in the command of a login.
 func epochOf(call uint8) string { return strconv.Itoa(100_000_000_000_000 + 1000*(int(call)+1)) }
 
 func (c *command) record() string {
@@ -200,7 +200,7 @@ func (s *server) sends(c *command) []string {
 	return append(append(all, "1"), args...) // 1 is the number of the call
 }
 
-// written is what a commit writes: a user's record with the epoch that it has.
+// written is what a commit writes: a user's record with its epoch.
 func (c *command) written(s *server) string {
 	text := c.record()
 	if !c.guest && !c.tombstone {

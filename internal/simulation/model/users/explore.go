@@ -7,10 +7,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/model"
 )
 
-// Bounds are what may happen in a trace.
+// Bounds limit what may happen in a trace.
 type Bounds struct {
 	Passes int      // how often time may pass, by each of the spans once
-	Clocks []Clocks // what the processes may take Redis's clock to be at first
+	Clocks []Clocks // what the processes may believe Redis's clock to be at first
 	Sets   []int    // by how many seconds Redis's clock may be set, once in a trace
 }
 
@@ -25,18 +25,18 @@ func (b Bounds) String() string {
 // Switches break the client.
 type Switches struct {
 	ArrivesWhenSent bool // a login says that its request has arrived when it is sent
-	StayAhead       bool // a clock that is ahead stays so
-	ComesLate       bool // what must not come late may come twice as late
+	StayAhead       bool // a clock that is ahead is not corrected
+	ComesLate       bool // a command that must not come late may come twice as late
 }
 
-// A Report is what an exploration has seen.
+// A Report is the result of an exploration.
 type Report struct {
 	States, Transitions int
 	Violation           string // the rule that was broken, and how; "" if none was
 }
 
-// An Explorer explores what several calls may come to, over the same scripts. What these have done
-// once is not done again.
+// An Explorer explores combinations of calls over the same scripts. It runs each command in each state of
+// Redis only once.
 type Explorer struct {
 	server *server
 	bounds Bounds
@@ -48,7 +48,7 @@ func New(s model.Scripts, b Bounds, w Switches) *Explorer {
 	return &Explorer{newServer(s, w), b, model.NewSeen[state]()}
 }
 
-// explorer is a search, breadth first, so that the first violation is one of the shortest.
+// explorer is a breadth-first search, so that the first violation is one of the shortest.
 type explorer struct {
 	world       *world
 	seen        *model.Seen[state]
@@ -58,7 +58,8 @@ type explorer struct {
 	wrongAt     int32
 }
 
-// Explore goes through all that calls may come to. work has a word for each: "login endall", say.
+// Explore explores every course that calls can take. work has a word for each call, such as "login
+// endall".
 func (e *Explorer) Explore(work string) Report {
 	m := &world{server: e.server, bounds: e.bounds}
 	last := uint8(none)
@@ -118,7 +119,7 @@ func (x *explorer) add(s *state, parent int32) {
 	}
 }
 
-// trace tells how the violation came about.
+// trace describes the steps that led to the violation.
 func (x *explorer) trace() string {
 	var path []state
 	for at := x.wrongAt; at >= 0; at = x.parents[at] {

@@ -11,18 +11,18 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/model"
 )
 
-// A dbID is the number of what may be in Redis at a time of its clock.
+// A dbID is the number of a content of Redis at a time of its clock.
 type dbID uint32
 
-// A server runs the scripts. It has seen each of its states, and what each command did there, so that
-// it runs nothing twice.
+// A server runs the scripts. It remembers each of its states, and the effect of each command there, so
+// that it runs nothing twice.
 type server struct {
 	texts    [kinds]string
 	switches Switches
 
 	commands []command
 	ids      map[command]commandID
-	answers  []string // texts that Redis has answered, by textID
+	answers  []string // texts that Redis has returned, by textID
 	answerID map[string]textID
 
 	states []*fakeredis.Server
@@ -46,22 +46,22 @@ type passing struct {
 	time seconds
 }
 
-// A tidying is that of a state of Redis after EndAll.
+// A tidying is the cleanup of a state of Redis after EndAll.
 type tidying struct {
 	db    dbID
 	ended sessions
 }
 
-// A reply is what came of a run.
+// A reply is the result of a run.
 type reply struct {
 	db          dbID
 	code        int8     // the first value
-	sessions    sessions // login and endAll: those that it names
-	stamp, mark textID   // take: of the record, and what it has read
-	bad         string   // it is not one that the script may give
+	sessions    sessions // login and endAll: the sessions that it names
+	stamp, mark textID   // take: of the record, and the mark that it has read
+	bad         string   // why the script must not give this reply
 }
 
-// sessions are a set of them.
+// sessions is a set of sessions.
 type sessions uint8
 
 func (s sessions) has(session uint8) bool { return session != none && s>>session&1 != 0 }
@@ -86,7 +86,7 @@ func (s sessions) String() string {
 	return text
 }
 
-// A view is what is in Redis.
+// A view is the content of Redis.
 type view struct {
 	alive  sessions
 	listed sessions
@@ -99,7 +99,7 @@ func newServer(s model.Scripts, w Switches) *server {
 	for kind, file := range files {
 		v.texts[kind] = s[file]
 	}
-	v.commands = append(v.commands, command{}) // 0 is none
+	v.commands = append(v.commands, command{}) // 0 means none
 	v.answer("")
 	v.intern(fakeredis.New(), 0)
 	return v
@@ -142,8 +142,8 @@ func (s *server) intern(db *fakeredis.Server, time seconds) dbID {
 	return id
 }
 
-// wait returns what becomes of a state when Redis's clock says so. What has run out is gone, also if the
-// clock is set back after that.
+// wait returns the state that follows when Redis's clock says so. Expired keys are gone, even if the
+// clock is set back later.
 func (s *server) wait(db dbID, time seconds) dbID {
 	key := passing{db, time}
 	id, ok := s.later[key]
@@ -190,11 +190,10 @@ func (s *server) tidy(db dbID, ended sessions) dbID {
 	return id
 }
 
-// sessionLasts is ttl.
+// sessionLasts is ttl as a duration.
 const sessionLasts = 12 * time.Hour
 
-// even makes what lasts for longer than the model goes on last for the same time, whenever it was
-// written.
+// even gives all keys that outlast the model the same time to live, whenever they were written.
 func even(db *fakeredis.Server, now seconds) *fakeredis.Server {
 	c, end := db.Connect(nil), at(0).Add(sessionLasts)
 	do := func(words ...string) fakeredis.Reply { return c.Do(at(now), words...) }
@@ -240,7 +239,7 @@ func readMember(text string) sessions {
 	return 0
 }
 
-// look reads what is in Redis.
+// look reads the content of Redis.
 func look(db *fakeredis.Server, time seconds) (v view) {
 	c := db.Connect(nil)
 	do := func(words ...string) fakeredis.Reply { return c.Do(at(time), words...) }

@@ -9,23 +9,23 @@ import (
 const (
 	maxCalls    = 4
 	processes   = 2  // A and B are in the first, C and D in the second
-	maxCommands = 16 // that are sent
+	maxCommands = 16 // that were sent
 )
 
 func process(call uint8) uint8 { return call / 2 }
 
 func name(call uint8) string { return string(rune('A' + call)) }
 
-// A word is what a call does. What is said of a session is of the last one that a call before it begins.
+// A word is the kind of a call. The other session is the last one that a call before it begins.
 type word struct {
-	begins  bool // a session, whose name is that of the call
-	guest   bool // that is a guest's
-	needs   bool // another session, which has begun
+	begins  bool // a session, which has the name of the call
+	guest   bool // the session is a guest's
+	needs   bool // the other session, which has begun
 	first   part
 	most    int8 // sessions of the user; 0: any number
-	refuse  bool // what is more than that, instead of ending it
+	refuse  bool // sessions beyond most, instead of ending old ones
 	spares  bool // the other session
-	renames bool // gives the other session a new id, that of a user's session
+	renames bool // gives the other session, a user's, a new ID
 }
 
 var words = map[string]word{
@@ -40,7 +40,7 @@ var words = map[string]word{
 	"endall-except": {first: endsAll, needs: true, spares: true},
 }
 
-// A part is an exchange of a call.
+// A part is a round trip of a call.
 type part uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	commits
 )
 
-// A phase is how far a call has come.
+// A phase is the progress of a call.
 type phase uint8
 
 const (
@@ -63,41 +63,41 @@ const (
 	sending
 	done
 	refused // for certain
-	failed  // nobody knows whether it was done
+	failed  // it is unknown whether it was done
 )
 
 type attempt struct {
 	phase    phase
 	part     part
-	tries    uint8   // of the part that were refused for the clock
+	tries    uint8   // of the part that were refused because of the clock
 	began    seconds // the part
 	arrived  seconds // the request
 	command  commandID
-	sessions sessions // endAll: those that must be over when it is done; login: those that are too many
-	set      bool     // Redis's clock was, before the call
-	stamp    textID   // what take has read
+	sessions sessions // endAll: those that must have ended when it is done; login: those that are too many
+	set      bool     // Redis's clock was set before the call
+	stamp    textID   // of the record that take has read
 	mark     textID
 }
 
-// A state is all that there is at a moment. It can be compared.
+// A state is everything at one moment. States can be compared.
 type state struct {
 	db     dbID
 	time   seconds
 	skew   seconds // by how much Redis's clock is ahead
 	clocks Clocks
 	calls  [maxCalls]attempt
-	sent   [maxCommands]commandID // sorted: each may be executed, once more, at any time
-	passed uint8                  // spans
-	set    bool                   // Redis's clock was
+	sent   [maxCommands]commandID // sorted: each may be executed again at any time
+	passed uint8                  // spans that have passed
+	set    bool                   // Redis's clock was set
 
-	// What only the checks know.
-	begun sessions // were alive once
-	ended seconds  // when the user's sessions were last, all or all but one
+	// Only the checks know these.
+	begun sessions // sessions that were alive once
+	ended seconds  // when the user's sessions were last ended, all or all but one
 	once  uint8    // calls that have ended them
 }
 
-// spans are how much time may pass at once: a second; until what must not come late does; for as long as
-// a tombstone is there; and for as long as is known when EndAll was done.
+// spans are the times that may pass at once: a second; the longest that a command may be late; the life
+// of a tombstone; and the time for which an EndAll is remembered.
 var spans = [...]seconds{1, within, 60, 3600}
 
 const never = -1 << 15
@@ -126,7 +126,7 @@ func (n *step) view() *view { return &n.m.server.views[n.db] }
 
 func (n *step) told() string { return strings.Join(n.story, "; ") }
 
-// keep notes that a command was sent.
+// keep records that a command was sent.
 func (n *step) keep(id commandID) {
 	switch {
 	case slices.Contains(n.sent[:], id):
@@ -142,8 +142,8 @@ func (n *step) sort() {
 	slices.SortFunc(n.sent[:], func(a, b commandID) int { return int(b) - int(a) })
 }
 
-// forget makes those commands the same that differ only in when they were sent, too long ago for
-// that to matter.
+// forget makes commands equal that differ only in when they were sent, if that was too long ago to
+// matter.
 func (n *step) forget() {
 	for _, id := range slices.Clone(n.sent[:]) {
 		c := n.m.server.commands[id]
@@ -162,5 +162,5 @@ func (n *step) forget() {
 	n.sort()
 }
 
-// longAgo is when they were sent then.
+// longAgo is the time at which they were sent then.
 const longAgo = -1000

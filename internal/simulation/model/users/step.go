@@ -2,7 +2,7 @@ package users
 
 import "math/bits"
 
-// A world is some calls, and what may go wrong.
+// A world is a set of calls, and the faults that may happen.
 type world struct {
 	server *server
 	bounds Bounds
@@ -15,7 +15,7 @@ type world struct {
 	scratch step
 }
 
-// fork makes a step from s, and hands it on unless it leads nowhere.
+// fork makes a step from s, and passes it to do unless the step does nothing.
 func (m *world) fork(s *state, do func(n *step)) {
 	n := &m.scratch
 	*n = step{state: *s, m: m}
@@ -25,7 +25,7 @@ func (m *world) fork(s *state, do func(n *step)) {
 	}
 }
 
-// next hands on all steps from s.
+// next passes all steps from s to the explorer.
 func (m *world) next(s *state) {
 	for i := range uint8(len(m.words)) {
 		switch a := &s.calls[i]; a.phase {
@@ -60,11 +60,11 @@ func (m *world) may(s *state, i uint8) bool {
 	if other == none {
 		return true
 	}
-	// Only its visitor takes a session, who knows the id by an answer. Others know it from the list.
+	// Only its visitor takes a session, with the ID from a response. Others know the ID from the list.
 	return s.begun.has(other) && (m.words[i].first != takes || s.calls[other].phase == done)
 }
 
-// passes lets time pass, or sets Redis's clock. Nobody waits longer for a reply than for the timeout.
+// passes lets time pass, or sets Redis's clock. No call waits longer for a reply than for the timeout.
 func (m *world) passes(s *state) {
 	for i, span := range spans {
 		if s.passed>>i&1 != 0 || bits.OnesCount8(s.passed) == m.bounds.Passes || m.waits(s, s.time+span) {
@@ -90,7 +90,7 @@ func (m *world) passes(s *state) {
 	}
 }
 
-// underWay reports whether any call is.
+// underWay reports whether any call is under way.
 func (m *world) underWay(s *state) bool {
 	for i := range s.calls {
 		if p := s.calls[i].phase; p == waiting || p == sending {
@@ -100,7 +100,7 @@ func (m *world) underWay(s *state) bool {
 	return false
 }
 
-// clock makes Redis know what time it is.
+// clock tells Redis the time.
 func (n *step) clock() {
 	before := n.view().alive
 	n.db = n.m.server.wait(n.db, n.time+n.skew)
@@ -109,7 +109,7 @@ func (n *step) clock() {
 	}
 }
 
-// waits reports whether somebody would wait for too long at a time.
+// waits reports whether a call would wait for too long at a time.
 func (m *world) waits(s *state, time seconds) bool {
 	for i := range s.calls {
 		if a := &s.calls[i]; a.phase == sending && time > a.began+timeout {
@@ -119,7 +119,7 @@ func (m *world) waits(s *state, time seconds) bool {
 	return false
 }
 
-// begin is the beginning of a call: of one that logs in, its request arrives.
+// begin begins a call. For a login, its request arrives.
 func (n *step) begin(i uint8) {
 	a, w := &n.calls[i], &n.m.words[i]
 	a.part, a.set = w.first, n.set
@@ -189,7 +189,7 @@ func (n *step) send(i uint8) {
 // guest reports whether the session that a call begins is a guest's.
 func (m *world) guest(call uint8) bool { return m.words[call].guest }
 
-// replied is the execution of a command whose reply is heard.
+// replied is the execution of a command whose reply is received.
 func (n *step) replied(i uint8) {
 	a := &n.calls[i]
 	c := &n.m.server.commands[a.command]
@@ -236,7 +236,7 @@ func (n *step) replied(i uint8) {
 	n.send(i)
 }
 
-// refused is what becomes of a command that Redis did not do for its clock.
+// refused is the effect of a command that Redis refused because of its clock.
 func (n *step) refused(i uint8, c *command, code int8) {
 	a := &n.calls[i]
 	ahead := c.known != Unknown && c.sent+seconds(c.known) > n.time+n.skew
@@ -256,13 +256,13 @@ func (n *step) refused(i uint8, c *command, code int8) {
 	}
 }
 
-// learn notes what Redis's clock says.
+// learn records the time that Redis's clock shows.
 func (n *step) learn(i uint8) {
 	known := &n.clocks[process(i)]
 	*known = max(*known, Clock(n.skew))
 }
 
-// finish is the end of a call. What a login that has failed has stored is removed in the background.
+// finish ends a call. If a failed login has stored a session, it is removed in the background.
 func (n *step) finish(i uint8, p phase) {
 	n.says("%s: %s", name(i), [...]string{done: "done", refused: "refused", failed: "unavailable"}[p])
 	a, w := &n.calls[i], &n.m.words[i]

@@ -14,7 +14,7 @@ var (
 	work  = flag.String("work", "", "explore only these calls: `login endall`, say")
 )
 
-// scripts are those of the source tree that this is in.
+// scripts returns the scripts of this source tree.
 func scripts(t *testing.T) model.Scripts {
 	t.Helper()
 	s, err := model.Read("../../../..")
@@ -28,20 +28,20 @@ const hours = 3 * 3600
 
 var (
 	right = []users.Clocks{{0, 0}}
-	// wrong are clocks that nobody knows yet, that are wrong by an old reply, and that are wrong since
-	// Redis's was set. The next differ between the processes.
+	// wrong has clocks that are not known yet, that are wrong because of an old reply, and that are wrong
+	// because Redis's clock was set. The last two differ between the processes.
 	wrong = []users.Clocks{{0, 0}, {users.Unknown, users.Unknown}, {-1, -1}, {1, 1}, {-hours, -hours}, {hours, hours}}
 	apart = []users.Clocks{{0, users.Unknown}, {-1, 1}, {hours, 0}, {0, hours}, {0, -hours}}
 	sets  = []int{-hours, -20, 20, hours}
 )
 
-// A course is what is explored with the same bounds.
+// A course is a number of models that are explored with the same bounds.
 type course struct {
 	bounds users.Bounds
 	works  []string
 }
 
-// threes are all of three calls, of which the first begins a session.
+// threes returns all combinations of three calls of which the first begins a session.
 func threes() (all []string) {
 	for _, first := range []string{"login", "create"} {
 		words := strings.Fields("login create renew save end endall endall-except")
@@ -57,7 +57,7 @@ func threes() (all []string) {
 	return all
 }
 
-// pairs are all of two calls that change what the other one does.
+// pairs are all pairs of calls in which one can change the effect of the other.
 var pairs = []string{"login login", "login renew", "login save", "login end", "login endall", "login endall-except",
 	"create renew", "create save", "create end", "endall endall", "login-max login-max", "login-refuse login-refuse"}
 
@@ -101,19 +101,19 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Rules that the client's side keeps, which is modelled, are broken here, and the exploration finds
-// that. Those of the scripts are broken in the catalogue of internal/defects.
+// Rules that the modelled client follows are broken here, and the exploration must notice. The rules of
+// the scripts are broken in the catalogue of internal/defects.
 func TestBreaks(t *testing.T) {
 	s := scripts(t)
 	for _, b := range []struct {
 		name     string
 		switches users.Switches
 		work     string
-		want     string // what the violation says
+		want     string // part of the violation's text
 	}{
 		{"a login says that its request arrives when it is sent", users.Switches{ArrivesWhenSent: true},
 			"login endall", "were ended since its request came"},
-		{"a clock that is ahead stays so", users.Switches{StayAhead: true},
+		{"a clock that is ahead is not corrected", users.Switches{StayAhead: true},
 			"login endall", "is told that it has come too late"},
 		{"a command may come twice as late", users.Switches{ComesLate: true},
 			"login end", "begins too late"},

@@ -1,4 +1,4 @@
-// A program of its own module, which uses Latchkey as the design says that programs may.
+// This program of another module uses Latchkey as the design allows.
 package main
 
 import (
