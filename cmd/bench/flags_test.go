@@ -13,7 +13,7 @@ import (
 func TestFlags(t *testing.T) {
 	for _, tt := range []struct {
 		args   string
-		rounds int // 0: it is an error
+		rounds int // 0: an error is expected
 	}{
 		{"", usualRounds},
 		{"-rounds 7", 7},

@@ -37,7 +37,7 @@ func TestFleet(t *testing.T) {
 			}
 			f.close()
 			for _, p := range f {
-				// One that is interrupted is killed, or sees before that that nobody listens.
+				// An interrupted process is killed, or notices before that that its parent has gone.
 				if state := p.cmd.ProcessState; state == nil || !state.Success() && !tt.interrupted {
 					t.Errorf("the process has ended as %v", state)
 				}
@@ -89,7 +89,7 @@ func TestPeersAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestStall has a server that never answers.
+// TestStall has a server that never responds.
 func TestStall(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

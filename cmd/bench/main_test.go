@@ -17,12 +17,11 @@ import (
 // TestMain lets the test binary be a process of the app, as the program is.
 func TestMain(m *testing.M) {
 	app.Run()
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // or else each process of the app takes a second to end
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of the app takes a second to end
 	os.Exit(m.Run())
 }
 
-// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
-// one test fails and says it for all.
+// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if _, err := findRedis(); err != nil {
 		t.Fatal(err)
@@ -43,7 +42,7 @@ func started(t *testing.T) *redisServer {
 	return server
 }
 
-// TestRun measures a little of everything that is measured in a way of its own.
+// TestRun measures a little of each kind of workload.
 func TestRun(t *testing.T) {
 	started(t) // or it is skipped
 	file, picture := filepath.Join(t.TempDir(), "results.md"), filepath.Join(t.TempDir(), "hot.svg")
@@ -86,7 +85,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestAgainst has this tree as the other one, too.
+// TestAgainst uses this tree as the other tree, too.
 func TestAgainst(t *testing.T) {
 	started(t) // or it is skipped
 	var out strings.Builder

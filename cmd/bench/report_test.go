@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// resultOf returns a cell in which each of some peers has shown some samples.
+// resultOf returns a cell with samples of some peers.
 func resultOf(t *testing.T, workload string, n int, shown map[string][]sample) *result {
 	t.Helper()
 	for _, w := range workloads() {
@@ -31,7 +31,7 @@ func resultOf(t *testing.T, workload string, n int, shown map[string][]sample) *
 	return nil
 }
 
-// TestFailures makes sure that a loss of Latchkey's does not go unnoticed.
+// TestFailures makes sure that a loss by Latchkey does not go unnoticed.
 func TestFailures(t *testing.T) {
 	r := resultOf(t, "hot", 1, map[string][]sample{app.Latchkey: nil, app.SCS: nil})
 	r.peers[1].err = errors.New("stalled")
@@ -65,8 +65,8 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// A table has a row for each peer. One that has stalled has no figures. What a peer adds to the floor is
-// taken within each round, and the floor is not said to lose anything.
+// A table has a row for each peer. A peer that has stalled has no figures. What a peer adds to the floor is
+// computed within each round, and the table does not show that the floor loses writes.
 func TestTable(t *testing.T) {
 	hot := resultOf(t, "hot", 2, map[string][]sample{
 		app.Latchkey:    {{crowd: 10, perSecond: 10000, writes: 100, kept: 100}, {crowd: 12, perSecond: 9000, writes: 100, kept: 100}},
@@ -143,7 +143,7 @@ func TestLimit(t *testing.T) {
 		met   bool
 	}{
 		{atMost(0.6), 0.6, true},
-		{atMost(0.6), 0.604, true}, // is shown as 0.60
+		{atMost(0.6), 0.604, true}, // shown as 0.60
 		{atMost(0.6), 0.606, false},
 		{atMost(315), 315.4, true},
 		{atMost(0.6), math.Inf(1), false},

@@ -19,13 +19,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// BenchmarkScale shows that a request takes no longer, and a session no more memory, where there are
-// a million of them. It needs half a gigabyte and some minutes:
+// BenchmarkScale shows that a request takes no longer, and a session no more memory, if there are a million
+// sessions. It needs half a gigabyte and some minutes:
 //
 //	go test -run '^$' -bench Scale -benchtime 20000x -timeout 30m .
 //
-// One client asks at a time, without HTTP. Each session has five values of 100 bytes together. In
-// "users" each is a user's own.
+// One client sends requests, without HTTP. Each session has five values of 100 bytes together. In "users"
+// each session belongs to another user.
 func BenchmarkScale(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -71,7 +71,7 @@ func latchkeyAt(b *testing.B, n int, user string) {
 	if user == "" {
 		return
 	}
-	b.Run("login", func(b *testing.B) { // of guests who have a session, each as a user of their own
+	b.Run("login", func(b *testing.B) { // of guests who have a session, each as another user
 		b.StopTimer()
 		guests := make([]*http.Cookie, b.N)
 		for i := range guests {
@@ -82,7 +82,7 @@ func latchkeyAt(b *testing.B, n int, user string) {
 			visit(b, login, guest, name(n+i))
 		}
 	})
-	b.Run("endall", func(b *testing.B) { // of those
+	b.Run("endall", func(b *testing.B) { // of those users
 		for i := range b.N {
 			if _, err := sessions.EndAll(b.Context(), name(n+i)); err != nil {
 				b.Fatal(err)
@@ -109,7 +109,7 @@ func scsAt(b *testing.B, n int) {
 	requests(b, request, cookies)
 }
 
-// requests measures those of sessions all over the place.
+// requests measures requests with sessions from all over the keyspace.
 func requests(b *testing.B, request http.Handler, cookies []*http.Cookie) {
 	b.Run("request", func(b *testing.B) {
 		for i := range b.N {
@@ -118,7 +118,7 @@ func requests(b *testing.B, request http.Handler, cookies []*http.Cookie) {
 	})
 }
 
-// populate begins n sessions, and reports what each takes in Redis.
+// populate begins n sessions, and reports the memory of each in Redis.
 func populate(b *testing.B, server *redistest.Server, n int, begin func(i int) *http.Cookie) []*http.Cookie {
 	cookies, before := make([]*http.Cookie, n), used(b, server)
 	var all sync.WaitGroup
@@ -154,7 +154,7 @@ func used(b *testing.B, server *redistest.Server) (bytes int) {
 	return 0
 }
 
-// visit makes a request, and returns the cookie that came with the answer, or the one that it had.
+// visit makes a request, and returns the cookie of the response, or else the cookie of the request.
 func visit(b *testing.B, h http.Handler, cookie *http.Cookie, query string) *http.Cookie {
 	r := httptest.NewRequest(http.MethodPost, "https://example.com/?"+query, nil)
 	if cookie != nil {

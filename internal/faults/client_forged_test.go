@@ -17,7 +17,7 @@ import (
 // there are about visitors' sessions.
 func TestForgedCookies(t *testing.T) {
 	forgeries := unlessShort(20_000, 4000)
-	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: none reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
+	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: no forged cookie reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
 	p := redistest.NewProxy(t, s.redis)
 	attacked := s.add(p.URL)
 	s.close(s.demos[0])
@@ -63,7 +63,7 @@ func TestForgedCookies(t *testing.T) {
 	}
 	s.allAnswered()
 	genuine.must("a write with the genuine cookie", genuine.post(attacked, "/incr"), http.StatusOK, "1")
-	s.seen = fmt.Sprintf("%d commands, none of them about no visitor's session", commands)
+	s.seen = fmt.Sprintf("%d commands, all of them for sessions of visitors", commands)
 }
 
 // sessionOf returns the common prefix of all keys of a session: its own ID ends with a brace.

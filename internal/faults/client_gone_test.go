@@ -39,8 +39,8 @@ func TestClientsGoAway(t *testing.T) {
 		keep(name)
 	})
 	const requests, batch = 500, 50
-	row := noted(t, fmt.Sprintf("%d requests, most of whose clients go away at random moments", requests),
-		"P2, P5: their place is free at once, their commit stays, nothing half")
+	row := noted(t, fmt.Sprintf("%d requests, most of whose clients disconnect at random moments", requests),
+		"P2, P5: their place is free at once, their commit stays, no half commit")
 
 	u := newUsers(t, 1, h.at)[0]
 	random := chance(14)
@@ -92,7 +92,7 @@ func TestClientsGoAway(t *testing.T) {
 		}
 	}
 	gone, unheard := left.Load(), int64(len(halves))-answered.Load()
-	row.seen = fmt.Sprintf("%d went away, the writes of %d of them were kept", gone, unheard)
+	row.seen = fmt.Sprintf("%d disconnected, the writes of %d of them were kept", gone, unheard)
 	if gone < requests/10 || unheard <= 0 || answered.Load() == 0 {
 		t.Errorf("%s; %d were answered: too few of one kind", row.seen, answered.Load())
 	}

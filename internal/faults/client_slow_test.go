@@ -69,7 +69,7 @@ func TestClientsDripBodies(t *testing.T) {
 		}
 		longest = max(longest, within(t, "another", sent, lease))
 	}
-	row.seen = fmt.Sprintf("%d others served meanwhile, longest %v", served, longest.Round(time.Millisecond))
+	row.seen = fmt.Sprintf("%d other requests served meanwhile, longest %v", served, longest.Round(time.Millisecond))
 	stop()
 	dripping.Wait()
 	lastLook(t, []*user{u}) // it fails if half a body has stored a name
@@ -89,7 +89,7 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 			r := redistest.Real(t)
 			h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait, MaxHold: maxHold})
 			u := newUsers(t, 1, h.at)[0]
-			row := noted(t, "a client holds its session by a body that stops: "+name, "P5's exception: others wait for MaxHold (1 s) at most")
+			row := noted(t, "a client holds its session by a body that stops: "+name, "P5's exception: other requests wait for at most MaxHold (1 s)")
 			ctx, stop := context.WithCancel(t.Context())
 			var dripping sync.WaitGroup
 			dripping.Go(func() { drip(ctx, t, h.URL, head, u.cookie, "", time.Hour) })
@@ -99,7 +99,7 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 				t.Errorf("another was answered with %d", status)
 			}
 			waited := within(t, "another", begun, 3*maxHold)
-			row.seen = fmt.Sprintf("another waited for %v", waited.Round(time.Millisecond))
+			row.seen = fmt.Sprintf("another request waited for %v", waited.Round(time.Millisecond))
 			if waited < maxHold/4 {
 				t.Error(row.seen)
 			}
@@ -119,7 +119,7 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
 	users := newUsers(t, 8, func(float64) string { return d.URL })
 	attacker := newUsers(t, 1, users[0].site)[0]
-	row := noted(t, "1,000 requests with one cookie at once, a handler of 50 ms", "P5: too many are refused at once, others are served")
+	row := noted(t, "1,000 requests with one cookie at once, a handler of 50 ms", "P5: excess requests are refused at once, other sessions are served")
 	alone := longestOf(t, users, func() {})
 	const flood = 1000
 	var refused atomic.Int64
@@ -134,7 +134,7 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 		}
 		all.Wait()
 	})
-	row.seen = fmt.Sprintf("the longest wait of others was %v alone, %v flooded; %d of %d were refused",
+	row.seen = fmt.Sprintf("the longest wait of other sessions was %v alone, %v flooded; %d of %d were refused",
 		alone.Round(time.Millisecond), flooded.Round(time.Millisecond), refused.Load(), flood)
 	// One request has the session, and 128 wait. While they wait some are served, and others take their
 	// places. So not quite all of the rest are refused.

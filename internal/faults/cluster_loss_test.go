@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	lossPromise   = "P1: lost is what its replica had not heard; P8: 503 meanwhile, never an empty session, back within cluster-node-timeout + 3 s"
-	silentPromise = lossPromise + " + a time-out, which a silent master costs"
+	lossPromise   = "P1: only what its replica had not received is lost; P8: 503 meanwhile, never an empty session, recovered within cluster-node-timeout + 3 s"
+	silentPromise = lossPromise + " + a timeout, which a silent master costs"
 )
 
 // A master is killed, and its replica takes over. Sessions elsewhere are not affected. When the old
@@ -72,7 +72,7 @@ func TestClusterMasterPartitioned(t *testing.T) {
 // master in turn, and then back. Nothing is lost, and requests notice no more than a wait.
 func TestClusterFailoverByCommand(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed, but for the wait", setting{logins: true,
+		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed except for the wait", setting{logins: true,
 			redis: []string{"--cluster-node-timeout", "5000"}}) // an election that fails is repeated after four of these
 		masters := s.cluster.Masters(t)
 		s.run(func(ctx context.Context) {
@@ -98,8 +98,8 @@ func TestClusterFailoverByCommand(t *testing.T) {
 func TestClusterNodeOfTheHolderDies(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		const work = time.Second
-		s := stageCluster(t, client, "the holder's node dies between the commit and its answer",
-			"P1, P3, P7: answered and saved, or a 503; the next one within the lease", setting{demos: 1, redis: mortal})
+		s := stageCluster(t, client, "the holder's node dies between the commit and its reply",
+			"P1, P3, P7: answered and saved, or a 503; the next request is served within the lease", setting{demos: 1, redis: mortal})
 		holder := s.startApp(client, "-work", work.String())
 		var statuses []int
 		var longest time.Duration
@@ -135,7 +135,7 @@ func TestClusterNodeOfTheHolderDies(t *testing.T) {
 			master.Restart(t)
 			s.cluster.AwaitReady(t)
 		}
-		s.seen = fmt.Sprintf("the holder's answers %v, the next one served within %v", statuses, longest.Round(time.Millisecond))
+		s.seen = fmt.Sprintf("the holder's statuses %v, the next request served within %v", statuses, longest.Round(time.Millisecond))
 		s.nothingLeft()
 	})
 }

@@ -29,7 +29,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 		if client == "rueidis" && !testing.Short() {
 			givers, what = 3, "all slots move"
 		}
-		s := stageCluster(t, client, what+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without an answer",
+		s := stageCluster(t, client, what+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without a response",
 			setting{demos: 3, visitors: 100, clients: 1, logins: true, flags: calm, exchange: 10 * time.Second})
 		s.run(func(context.Context) {
 			begun := time.Now()
@@ -101,7 +101,7 @@ func (s *scene) moveAll(givers int) {
 // learn about it, and forget it.
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed, but for the wait",
+		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed except for the wait",
 			setting{logins: true, flags: calm, exchange: 10 * time.Second})
 		s.run(func(ctx context.Context) {
 			added, old := s.cluster.Add(t), s.cluster.Nodes[0]
@@ -137,7 +137,7 @@ func (s *scene) guestIn(slots []int) *guest {
 // nodes are refused and never see an empty session. The sessions are there again when the nodes are.
 func TestClusterThirdDown(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "a master and its replica killed", "P8: its sessions are 503, never empty; the others do not notice",
+		s := stageCluster(t, client, "a master and its replica killed", "P8: its sessions are 503, never empty; other sessions are not affected",
 			setting{redis: append([]string{"--cluster-require-full-coverage", "no", "--appendonly", "yes", "--appendfsync", "always"}, mortal...)})
 		third := s.populate(12)
 		lost := []*redistest.Server{third.master, s.cluster.ReplicaOf(t, third.master)}

@@ -20,7 +20,7 @@ func TestSentinelThroughClients(t *testing.T) {
 		sentinels := rig.NewSentinels(t, master, 1)
 		s := &scene{T: t, setting: setting{slack: goredisPool}.complete(), redis: master}
 		t.Cleanup(func() {
-			s.row("Sentinel, "+client+": the master killed, and restarted empty", "P1: lost is what the replica had not heard; back by itself")
+			s.row("Sentinel, "+client+": the master killed, and restarted empty", "P1: only what the replica had not received is lost; recovers by itself")
 		})
 		for range s.setting.demos {
 			s.open(clusterApp.Start(t, "-client", client, "-redis", strings.Join(sentinels.Addrs, ","),

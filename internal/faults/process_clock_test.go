@@ -99,7 +99,7 @@ func TestClocksApartAndAUsersSessions(t *testing.T) {
 // ended there, by P12. But they are not damaged, and come back.
 func TestClockPastLifetime(t *testing.T) {
 	clockwork.Build(t)
-	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: over where the clock says so, and not harmed", setting{logins: true})
+	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: expired by that clock, and not harmed", setting{logins: true})
 	s.run(func(context.Context) {
 		wrong, right := s.startVariant(&clockwork), s.demos[0]
 		g, future := s.guest(right), s.guest(right)

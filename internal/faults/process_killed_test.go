@@ -18,7 +18,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-const killedPromise = "P7: the next one within the lease; the write is there wholly or not at all"
+const killedPromise = "P7: the next request is served within the lease; the write is complete or absent"
 
 // The process's take is under way to Redis. In every other round it arrives there after the process has
 // died.
@@ -77,7 +77,7 @@ func killedAt(t *testing.T, fault string, how death) {
 	if shut == 0 && !how.written && !how.answered {
 		t.Error("no process died while it had the lock")
 	}
-	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next one waited %v at most", rounds, shut, longest.Round(time.Millisecond))
+	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next request waited at most %v", rounds, shut, longest.Round(time.Millisecond))
 }
 
 // kill starts a process and makes it die. If late is set, commands that the network has held back arrive

@@ -40,7 +40,7 @@ func TestAppPanics(t *testing.T) {
 // A process cannot open files any more, neither for clients nor for Redis, to which it loses its
 // connections. It recovers when it can open files again.
 func TestAppOutOfFiles(t *testing.T) {
-	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, back by itself", setting{logins: true})
+	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, recovers by itself", setting{logins: true})
 	short := s.demos[1]
 	s.run(func(context.Context) {
 		for range stops() {
@@ -92,7 +92,7 @@ func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 // Both processes get SIGTERM, one after the other, while each holds sessions and waits for one. They
 // finish all requests that have begun, and leave no lock behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
-	s := stage(t, "processes terminated in turn", "what was begun is answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
+	s := stage(t, "processes terminated in turn", "requests that had begun are answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
 	s.run(func(context.Context) {
 		first, second := s.demos[0], s.demos[1]

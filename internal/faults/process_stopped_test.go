@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-const stoppedPromise = "P3: it cannot write any more"
+const stoppedPromise = "P3: the process cannot write any more"
 
 // stops is how often a process is stopped at a known point of a guest's request.
 func stops() int { return unlessShort(3, 1) }

@@ -45,7 +45,7 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 
 // A process is killed while it ends all sessions of a user: all of them are alive, or none is.
 func TestAppKilledInEndAll(t *testing.T) {
-	s := stage(t, "process killed in EndAll, its command in Redis, not there, or there later", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
+	s := stage(t, "process killed in EndAll, its command in Redis, lost, or late", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
 		// Redis learns the scripts for users now, so that the first command with a script runs it.
 		s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)

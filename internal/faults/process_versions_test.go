@@ -120,7 +120,7 @@ func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 // If the format of records differs, neither version reads the other's records, or overwrites them.
 func TestVersionsIncompatible(t *testing.T) {
 	foreignVersion.Build(t)
-	s := stage(t, "a version with another format of records", "P13: reported, and stays as it is", setting{logins: true})
+	s := stage(t, "a version with another format of records", "P13: reported, and left as it is", setting{logins: true})
 	s.run(func(context.Context) {
 		ours, theirs := s.demos[0], s.startVariant(&foreignVersion)
 		for _, way := range []struct{ owner, other *demotest.Demo }{{theirs, ours}, {ours, theirs}} {

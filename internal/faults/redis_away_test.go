@@ -14,7 +14,7 @@ import (
 
 // Redis does not answer for a while, as when its machine swaps.
 func TestRedisPaused(t *testing.T) {
-	s := stage(t, "Redis paused for 3 s", "P8: nothing lost, back by itself", setting{logins: true, apart: true})
+	s := stage(t, "Redis paused for 3 s", "P8: nothing lost, recovers by itself", setting{logins: true, apart: true})
 	s.run(func(ctx context.Context) {
 		s.redis.Pause(t)
 		pause(ctx, 3*time.Second)
@@ -26,7 +26,7 @@ func TestRedisPaused(t *testing.T) {
 // A pause shorter than the lease and the timeout of a round trip makes requests wait, but none fails.
 func TestRedisPausedShortly(t *testing.T) {
 	const length = 2 * lease / 5
-	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed, but for the wait", setting{logins: true})
+	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed except for the wait", setting{logins: true})
 	s.run(func(ctx context.Context) {
 		for range 3 {
 			s.redis.Pause(t)
@@ -48,7 +48,7 @@ func withLog(dir, appendfsync string) []string {
 
 // Redis is killed again and again, but is rarely unavailable for as long as a timeout.
 func TestRedisFlapping(t *testing.T) {
-	s := stage(t, "Redis killed six times in a row, appendfsync always", "P1, P8: nothing lost, back by itself",
+	s := stage(t, "Redis killed six times in a row, appendfsync always", "P1, P8: nothing lost, recovers by itself",
 		setting{redis: withLog(t.TempDir(), "always"), logins: true})
 	random := chance(1)
 	s.run(func(ctx context.Context) {
@@ -88,7 +88,7 @@ func TestFlushAll(t *testing.T) {
 // Redis needs a while to read its log, and replies LOADING meanwhile. That only causes waiting: within
 // the timeout of a round trip the command is repeated.
 func TestRedisLoading(t *testing.T) {
-	s := stage(t, "Redis killed and restarted, needs long to read its log", "P8: never an empty session", setting{logins: true,
+	s := stage(t, "Redis killed and restarted, with a log that takes long to load", "P8: never an empty session", setting{logins: true,
 		// The delay is in µs, for each command in the log.
 		redis: append(withLog(t.TempDir(), "always"), "--key-load-delay", "100")})
 	s.redis.Do(t, "EVAL", `for i = 1, 7000 do redis.call('SET', i, i) end`, 0)
@@ -106,7 +106,7 @@ func TestRedisLoading(t *testing.T) {
 func TestClockJumpsBackwards(t *testing.T) {
 	const wait, back = 2 * time.Second, 3 * time.Second
 	m := rig.NewMachine(t)
-	s := stage(t, "Redis's clock jumps 3 s backwards, a holder killed", "P5: 503 after LockWait; P7: shut for lease + 3 s",
+	s := stage(t, "Redis's clock jumps 3 s backwards, a holder killed", "P5: 503 after LockWait; P7: locked for lease + 3 s",
 		setting{env: m.Env, flags: []string{"-work", "800ms", "-lock-wait", wait.String()}, logins: true})
 	s.run(func(ctx context.Context) {
 		killed := s.add(s.redis.URL)
@@ -124,9 +124,9 @@ func TestClockJumpsBackwards(t *testing.T) {
 		shut := time.Since(began)
 		h.must("a request that comes later", h.set(s.demos[0], "second"), http.StatusOK, "ok")
 		if shut < back || shut > lease+back+2*time.Second+lateSince(began) {
-			t.Errorf("the session was shut for %v", shut)
+			t.Errorf("the session was locked for %v", shut)
 		}
-		s.seen = fmt.Sprintf("shut for %v", shut.Round(time.Millisecond))
+		s.seen = fmt.Sprintf("locked for %v", shut.Round(time.Millisecond))
 		s.mustHaveJumped(-back)
 	})
 }

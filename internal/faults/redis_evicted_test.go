@@ -55,7 +55,7 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 // Processes that wait for a session are in its queue. If the queue is gone, they are not notified when
 // the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
-	s := stage(t, "all queues deleted again and again", "P5, P6: the next one notices by itself", setting{logins: true, demos: 3})
+	s := stage(t, "all queues deleted again and again", "P5, P6: the next process notices by itself", setting{logins: true, demos: 3})
 	const script = `
 		local found = redis.call('KEYS', '*.queue')
 		return #found > 0 and redis.call('DEL', unpack(found)) or 0`
@@ -83,7 +83,7 @@ func TestKeysOfAUserEvicted(t *testing.T) {
 		{"mark and list of a user", []string{".user", ".list"}, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			s := stage(t, one.name+" deleted", "P14: all out, none in; nobody else", setting{flags: []string{"-work", "300ms"}, visitors: 2, slack: 4 * slack})
+			s := stage(t, one.name+" deleted", "P14: all sessions of the user are ended, and no other", setting{flags: []string{"-work", "300ms"}, visitors: 2, slack: 4 * slack})
 			s.run(func(context.Context) {
 				ann, anns, bob := s.member(s.demos[0], "ann"), s.member(s.demos[1], "ann"), s.member(s.demos[0], "bob")
 				h := s.holdAs(ann, s.demos[0], "held")

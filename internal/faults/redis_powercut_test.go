@@ -30,7 +30,7 @@ func TestPowerCutWithLogAlways(t *testing.T) {
 // the last moments before the crash, and nothing else.
 func TestPowerCutWithLogEverySecond(t *testing.T) {
 	m, dir := rig.NewMachine(t), t.TempDir()
-	s := stage(t, "power cut of Redis, appendfsync everysec", "lost: what was answered in the last 2 s, and nothing else",
+	s := stage(t, "power cut of Redis, appendfsync everysec", "only what was answered in the last 2 s is lost",
 		setting{env: m.Env, redis: withLog(dir, "everysec")})
 	s.run(func(ctx context.Context) {
 		before := m.Syncs() + 2

@@ -28,7 +28,7 @@ func TestScriptFlush(t *testing.T) {
 
 // Another program's script keeps Redis busy, so that it replies BUSY to all other clients.
 func TestBusyScript(t *testing.T) {
-	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, back by itself",
+	s := stage(t, "Redis busy with a script for 1.5 s", "P8: 503, nothing lost, recovers by itself",
 		setting{redis: []string{"--busy-reply-threshold", "100"}, logins: true, apart: true})
 	s.run(func(ctx context.Context) {
 		script, err := redis.DialURL(s.redis.URL)
@@ -58,7 +58,7 @@ func TestBusyScript(t *testing.T) {
 // Redis has reached its limit of clients. It closes all connections, including subscriptions, and refuses
 // new ones with an error.
 func TestMaxClients(t *testing.T) {
-	s := stage(t, "Redis at maxclients for 1.5 s", "P8: 503, back by itself", setting{logins: true, apart: true})
+	s := stage(t, "Redis at maxclients for 1.5 s", "P8: 503, recovers by itself", setting{logins: true, apart: true})
 	s.run(func(ctx context.Context) {
 		before := info(t, s.redis, "rejected_connections:")
 		s.redis.Do(t, "CONFIG", "SET", "maxclients", 1)

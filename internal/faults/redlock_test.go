@@ -16,7 +16,7 @@ import (
 func TestRedlockNodesKilled(t *testing.T) {
 	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to reply
 	var nodes []*redistest.Server
-	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not missed; with three 503, nothing lost", setting{
+	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not needed; with three 503, nothing lost", setting{
 		// No logins: sessions without a lock of their own do not remember the id before a login.
 		slack: 4*5 + slack, // a process has four connections to each node, but not from the start
 		flags: []string{"-lock", "redlock", "-lease", redlockLease.String()},

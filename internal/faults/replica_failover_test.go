@@ -14,7 +14,7 @@ import (
 // it had not received are lost. Everything else is in order: each record is a version that existed, and
 // later writes build on it.
 func TestFailoverToLaggingReplica(t *testing.T) {
-	f := stageFailover(t, "master killed, replica behind", "P1: lost is what the replica had not heard, nothing else", false, setting{})
+	f := stageFailover(t, "master killed, replica behind", "P1: only what the replica had not received is lost", false, setting{})
 	f.run(func(ctx context.Context) {
 		f.lag()
 		f.awaitWrites("while the replica hears nothing", time.Now())
@@ -50,9 +50,9 @@ func TestFailoverByCommand(t *testing.T) {
 // new ID is unknown. But an unknown ID is never adopted.
 func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	for _, received := range []bool{true, false} {
-		name, promise := "heard of it", "P4: out means out, after a failover, too"
+		name, promise := "received it", "P4: out means out, also after a failover"
 		if !received {
-			name, promise = "did not hear of it", "P4, its limit: the old id is alive again, as it was"
+			name, promise = "did not receive it", "P4, its limit: the old id is alive again, as it was"
 		}
 		t.Run("the replica "+name, func(t *testing.T) {
 			f := stageFailover(t, "failover after a login and a logout, the replica "+name, promise, false, setting{demos: 1})

@@ -65,7 +65,7 @@ func (s *scene) row(fault, promise string) {
 		if seen != "" {
 			seen += "; "
 		}
-		seen += fmt.Sprintf("%d answers, %d requests without, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
+		seen += fmt.Sprintf("%d responses, %d requests without response, longest %v", sum.Answered, sum.Silent, sum.Longest.Round(time.Millisecond))
 	}
 	note(row{fault: fault, promise: promise, seen: seen, recovered: s.recovered, broken: s.Failed()})
 }
@@ -111,7 +111,7 @@ func writeResults(path string, took time.Duration) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Every promise under attack\n\nWritten by `make faults` on %s: %d faults in %v, on %d cores, `-seed %d`.\n"+
 		"The comment of each test says what it does; main_test.go says what is promised after every fault.\n"+
-		"A request with a 503, or without a response, may or may not have been done; these are the \"requests without\".\n\n",
+		"A request with a 503, or without a response, may or may not have been done: the table counts these as \"without response\".\n\n",
 		time.Now().Format(time.DateOnly), len(table.rows), took.Round(time.Second), runtime.NumCPU(), seed)
 	fmt.Fprint(&b, "| fault | promised | seen | recovered in | |\n|---|---|---|---|---|\n")
 	for _, r := range table.rows {

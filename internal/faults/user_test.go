@@ -156,7 +156,7 @@ type tally struct {
 }
 
 func (c tally) String() string {
-	return fmt.Sprintf("%d writes and %d looks answered, %d requests not, longest %v",
+	return fmt.Sprintf("%d writes and %d reads answered, %d requests not, longest %v",
 		c.answered, c.looks, c.silent, c.longest.Round(time.Millisecond))
 }
 

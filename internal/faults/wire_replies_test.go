@@ -71,7 +71,7 @@ func TestWireLateWhileKeysChange(t *testing.T) {
 		sites = append(sites, newSite(t, poolOf(t, wire.Addr, 1), of, middleware.Options{LockWait: lockWait}))
 	}
 	all := newUsers(t, 4, func(random float64) string { return sites[int(random*2)].URL })
-	row := noted(t, "replies come around the time-out while the key of encrypted sessions is changed", "P1, P11: all is kept, and unreadable")
+	row := noted(t, "replies come around the timeout while the key of encrypted sessions is changed", "P1, P11: all writes are kept, and unreadable in Redis")
 	workFor(t.Context(), all, 200*time.Millisecond)
 	for _, wire := range wires {
 		wire.Trouble(nil, &rig.Trouble{Latency: patience * 8 / 10, Jitter: patience * 6 / 10})
@@ -105,7 +105,7 @@ func TestWireTruncated(t *testing.T) {
 	data := []byte(`{"a":"{}","b":"\"}","c":[1,22,333]}`)
 
 	failed, whole := 0, 0
-	row := noted(t, "the reply to a take, and to a read, cut off after each of its bytes", "P13: the record or an error, nothing between")
+	row := noted(t, "the reply to a take, and to a read, cut off after each of its bytes", "P13: the record or an error, nothing in between")
 	for n := 1; whole < 6; n++ {
 		if n > 1000 {
 			t.Fatal("no reply was ever whole")

@@ -36,8 +36,8 @@ func TestWireSlow(t *testing.T) {
 		trouble      rig.Trouble
 		refuses      bool
 	}{
-		{"the wire is slow by 0.3 s ± 0.1 s each way", "P1, P8: all is answered", rig.Trouble{Latency: 300 * time.Millisecond, Jitter: 100 * time.Millisecond}, false},
-		{"the wire is slow by 1 s ± 0.5 s each way", "P8: nothing lost, back by itself", rig.Trouble{Latency: time.Second, Jitter: 500 * time.Millisecond}, true},
+		{"the wire is slow by 0.3 s ± 0.1 s each way", "P1, P8: all requests are answered", rig.Trouble{Latency: 300 * time.Millisecond, Jitter: 100 * time.Millisecond}, false},
+		{"the wire is slow by 1 s ± 0.5 s each way", "P8: nothing lost, recovers by itself", rig.Trouble{Latency: time.Second, Jitter: 500 * time.Millisecond}, true},
 		{"the wire carries one byte at a time, both ways", "P1: not noticed", rig.Trouble{Bytewise: true}, false},
 	} {
 		t.Run(slow.how, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestWireSlow(t *testing.T) {
 func TestWireCut(t *testing.T) {
 	for what, length := range map[string]time.Duration{"half a lease": lease / 2, "2.5 leases": 5 * lease / 2} {
 		t.Run(what, func(t *testing.T) {
-			s := stage(t, "connections cut, and new connections refused, for "+what, "P3, P8: 503 at once, back by itself",
+			s := stage(t, "connections cut, and new connections refused, for "+what, "P3, P8: 503 at once, recovers by itself",
 				setting{apart: length > lease, wired: true, logins: true})
 			g := s.guest(s.demos[0])
 			s.run(func(ctx context.Context) {
@@ -90,7 +90,7 @@ func TestWireCut(t *testing.T) {
 
 // All packets are lost. Connections stay open, and new ones are accepted.
 func TestWireBlackHole(t *testing.T) {
-	s := stage(t, "the wire is a black hole for 3 s, for new connections, too", "P8: 503 in time, back by itself", setting{apart: true, wired: true, logins: true})
+	s := stage(t, "the wire is a black hole for 3 s, for new connections, too", "P8: 503 in time, recovers by itself", setting{apart: true, wired: true, logins: true})
 	g := s.guest(s.demos[0])
 	s.run(func(ctx context.Context) {
 		s.both(rig.Trouble{Lose: true})
@@ -107,7 +107,7 @@ func TestWireBlackHole(t *testing.T) {
 // way, and delivers them in the end. The process that is cut off must respond 503 and hold no session for
 // longer than a lease, and its late commands must change nothing.
 func TestWirePartition(t *testing.T) {
-	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, nothing stale", setting{
+	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, no stale write", setting{
 		apart: true, wired: true, logins: true, flags: []string{"-work", "300ms"}})
 	alone, other := s.demos[0], s.demos[1]
 	g := s.guest(alone)
@@ -142,7 +142,7 @@ func (s *scene) proxied() *redistest.Proxy {
 // A connection dies silently, as when a firewall forgets it: commands on it get no reply, and no error. A
 // reply on another connection reveals it, and the commands are repeated in time.
 func TestWireConnectionDies(t *testing.T) {
-	s := stage(t, "the connection dies without a word, time and again", "P1, P8: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	s := stage(t, "the connection dies silently, again and again", "P1, P8: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
 	straight := s.demos[0]
 	s.close(straight)
 	p, died, next := s.proxied(), 0, time.Now()
@@ -185,7 +185,7 @@ func TestWireRandomLosses(t *testing.T) {
 		eventually(t, 20*time.Second, "there are enough losses", func() bool { return losses.Load() >= 30 })
 		p.Inject(nil)
 	})
-	s.seen = fmt.Sprintf("%d losses, %d commands without an end", losses.Load(), endless.Load())
+	s.seen = fmt.Sprintf("%d losses, %d incomplete commands", losses.Load(), endless.Load())
 }
 
 // Commands are held back until their sender has stopped waiting, and others have taken over and written.
@@ -193,7 +193,7 @@ func TestWireRandomLosses(t *testing.T) {
 func TestWireCommandsExecutedLate(t *testing.T) {
 	for _, late := range wireCommands {
 		t.Run(late.what, func(t *testing.T) {
-			s := stage(t, late.what+" reaches Redis after its sender gave up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
+			s := stage(t, late.what+" reaches Redis after its sender has given up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any) // their sessions stay the same
 			var held atomic.Int32
@@ -232,7 +232,7 @@ const password = "correct-horse-battery-staple"
 // The password of one process is changed, and its connections are killed. Then the password is changed
 // back.
 func TestWireWrongPassword(t *testing.T) {
-	s := stage(t, "the password is changed for 2 s, connections killed", "P8, P11: 503 at once, back by itself, no secret told", setting{apart: true, demos: 1, logins: true})
+	s := stage(t, "the password is changed for 2 s, connections killed", "P8, P11: 503 at once, recovers by itself, no secret shown", setting{apart: true, demos: 1, logins: true})
 	s.redis.Do(t, "ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all")
 	d := s.add("redis://app:" + password + "@" + s.redis.Addr)
 	g := s.guest(d)

@@ -41,7 +41,7 @@ func coolsDown(c *check) {
 		c.Error(err)
 	}
 	if v := l.Validity(); v != 0 {
-		c.Errorf("Validity is %v, of a lease that was given back", v)
+		c.Errorf("Validity is %v, of a lease that was released", v)
 	}
 	c.unlock(l)
 	c.wants("Extend of a released lease", l.Extend(c.ctx, time.Hour), locker.ErrExpired)

@@ -50,7 +50,7 @@ func noWait(c *check) {
 	before := c.outsider.Exchanges()
 	c.held("k")
 	if n := c.outsider.Exchanges() - before; n > 2*c.kind.Nodes {
-		c.Errorf("%d exchanges: one try is a Take and perhaps a Release on each node", n)
+		c.Errorf("%d round trips: one try is a Take and perhaps a Release on each node", n)
 	}
 	c.unlock(l)
 	c.unlock(c.lock(p, "k"))
@@ -112,7 +112,7 @@ func cancelledBefore(c *check) {
 		c.Errorf("%v: that is not the fault of Redis", err)
 	}
 	if n := p.Exchanges(); n != 0 {
-		c.Errorf("%d exchanges for a caller that has gone", n)
+		c.Errorf("%d round trips for a caller that has gone", n)
 	}
 	c.nothingLeft()
 }

@@ -137,11 +137,11 @@ func TestIdleTimeout(t *testing.T) {
 	ann := st.Client(one)
 	for !st.Session(ann).IsNew() { // Session does not extend the timeout
 		if time.Since(begun) > 10*time.Second {
-			t.Fatal("the session does not run out")
+			t.Fatal("the session does not expire")
 		}
 	}
 	if lived := time.Since(begun); lived < 50*time.Millisecond {
-		t.Errorf("it ran out after %v", lived)
+		t.Errorf("it expired after %v", lived)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // A client is a [transport.Client] on one server, or on the master that Sentinel names.
 type client struct {
 	redis   *redis.Client
-	timeout time.Duration // of an exchange
+	timeout time.Duration // of a round trip
 }
 
 // Do is described in [transport.Client].
@@ -27,8 +27,9 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	defer cancel()
 	replies, err := exchange(ctx, c.redis, commands)
 	if key != "" && len(replies) > 1 && !isReadOnly(replies[0]) && slices.ContainsFunc(replies, isReadOnly) {
-		// The server is no master any more, and its address may lead to another by now. Go-redis gives a
-		// connection to it up only where the first command is refused. This one would change nothing.
+		// The server is not a master any more, and its address may lead to another server by now. Go-redis
+		// closes a connection to it only if the first command of a round trip is refused. This command would
+		// change nothing.
 		_, _ = exchange(ctx, c.redis, []transport.Command{{"PEXPIRE", key, 0, "GT"}})
 	}
 	return replies, err
@@ -46,8 +47,8 @@ func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subsc
 	return subscribe(ctx, c.redis, (*redis.PubSub).Subscribe, channel)
 }
 
-// bounded returns the context of an exchange: it ends by the timeout and by ctx's deadline, but not
-// because ctx is cancelled, which would break off what was sent.
+// bounded returns the context of a round trip. It ends by the timeout and by ctx's deadline, but not if ctx
+// is cancelled, which would abort a round trip whose commands were sent.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, refused(err)
@@ -60,20 +61,20 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 	return ctx, cancel, nil
 }
 
-// once keeps go-redis from sending a pipeline again when the connection breaks, or Redis says that
-// it is busy: the first one may have been executed, and those above would not know.
+// once keeps go-redis from sending a pipeline again if the connection breaks, or Redis says that it is busy:
+// the first pipeline may have been executed, and the caller would not know.
 type once struct{ *redis.Cmd }
 
-// NoRetry is asked by go-redis.
+// NoRetry is called by go-redis.
 func (once) NoRetry() bool { return true }
 
-// exchange sends the commands to one server, in one write, and returns their replies. Nobody else
-// has the connection meanwhile. If more comes back than was asked for, so that the next reply would
-// be another's, go-redis gives it up; so there is no Reset.
+// exchange sends the commands to one server, in one write, and returns their replies. No other round trip has
+// the connection meanwhile. If there are more replies than commands, so that the next reply would belong to
+// another call, go-redis closes the connection. So there is no Reset.
 func exchange(ctx context.Context, server *redis.Client, commands []transport.Command) ([]any, error) {
 	pipeline := server.Pipeline()
 	for _, command := range commands {
-		_ = pipeline.Process(ctx, once{redis.NewCmd(ctx, command...)}) // only queues it
+		_ = pipeline.Process(ctx, once{redis.NewCmd(ctx, command...)}) // only queues the command
 	}
 	cmds, err := pipeline.Exec(ctx)
 	replies, read := make([]any, len(cmds)), err == nil
@@ -97,7 +98,7 @@ func exchange(ctx context.Context, server *redis.Client, commands []transport.Co
 	return replies, nil
 }
 
-// failed returns the error of an exchange without replies. Without a connection nothing was sent.
+// failed returns the error of a round trip without replies. Without a connection nothing was sent.
 func failed(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return refused(err)
@@ -108,11 +109,11 @@ func failed(err error) error {
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
 		return refused(err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // of a connection that there is, the error is another
+	if errors.Is(err, context.DeadlineExceeded) { // with a connection, the error is another one
 		err = fmt.Errorf("no connection in time: %w", err)
 	}
 	return fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
 }
 
-// refused returns the error of an exchange of which nothing was sent.
+// refused returns the error of a round trip of which nothing was sent.
 func refused(err error) error { return fmt.Errorf("%w: no connection: %w", transport.ErrRefused, err) }

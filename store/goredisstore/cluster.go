@@ -14,14 +14,14 @@ import (
 
 // A cluster is a [transport.ClusterClient].
 //
-// A ClusterClient has pipelines of its own, but they are not used: it sends each command to the
-// node of its own key, and one that has none, like PING, to any; and it goes after redirections one
-// by one, so that commands change their order. Here an exchange goes to the node of its slot, whole,
-// and is sent to another one only if none of its commands was executed.
+// The pipelines of a ClusterClient are not used. They send each command to the node of its key, and a command
+// without a key, like PING, to any node; and they follow redirections one by one, so that commands change
+// their order. Here a round trip goes as a whole to the node of its slot, and to another node only if none of
+// its commands was executed.
 type cluster struct {
 	redis   *redis.ClusterClient
 	timeout time.Duration
-	// nodes are those that a redirection may name, as long as go-redis has them: address →
+	// nodes are the nodes that a redirection may name, as long as go-redis has them: address →
 	// weak.Pointer[redis.Client].
 	nodes sync.Map
 }
@@ -63,7 +63,7 @@ func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Comm
 			break
 		}
 		next, err := exchange(ctx, node, to.sent(commands))
-		if errors.Is(err, redis.ErrClosed) { // go-redis had given up that node in between
+		if errors.Is(err, redis.ErrClosed) { // go-redis has dropped that node in between
 			c.nodes.CompareAndDelete(node.Options().Addr, weak.Make(node))
 			break
 		}
@@ -83,15 +83,15 @@ func (c *cluster) follow(
 		return nil
 	}
 	host, port, _ := net.SplitHostPort(to.address)
-	if host == "" { // that of the node that says so
+	if host == "" { // the host of the node that redirects
 		host, _, _ = net.SplitHostPort(from.Options().Addr)
 	}
 	address := net.JoinHostPort(host, port)
 	if node := c.known(address); node != nil {
 		return node
 	}
-	// Go-redis knew it before New, or does not know it yet: a new one has no slots. Then it gets to
-	// know it by going after the same redirection.
+	// Go-redis knew the node before New, or does not know it yet, since a new node has no slots. In that case
+	// go-redis learns of the node by following the same redirection.
 	_ = c.redis.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		c.know(node)
 		return nil
@@ -100,8 +100,8 @@ func (c *cluster) follow(
 	return c.known(address)
 }
 
-// doubt has go-redis ask which node has which slot, where an exchange shows that this may have
-// changed. It asks in the background, and at most every 200 ms.
+// doubt makes go-redis ask which node has which slot, if a round trip shows that this may have changed.
+// Go-redis asks in the background, and at most every 200 ms.
 func (c *cluster) doubt(ctx context.Context, replies []any, err error) {
 	changed := err != nil
 	for _, reply := range replies {

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// With a cluster. For one server it is redis.NewClient, for Sentinel redis.NewFailoverClient.
+// With a cluster. For one server use redis.NewClient, for Sentinel redis.NewFailoverClient.
 func ExampleNew() {
 	c := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs:                 []string{"redis-1:6379", "redis-2:6379", "redis-3:6379"},

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A client that would break a promise is refused, with the option and what to do.
+// A client that would break a promise is refused. The error names the option and says what to do.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	cluster := func(change func(*redis.ClusterOptions)) redis.UniversalClient {
@@ -39,11 +39,11 @@ func TestRefused(t *testing.T) {
 		"RouteByLatency or RouteRandomly":    {client: cluster(func(o *redis.ClusterOptions) { o.RouteRandomly = true })},
 		"ClusterSlots is set, as NewFailoverClusterClient": {client: redis.NewFailoverClusterClient(
 			&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"localhost:1"}, ContextTimeoutEnabled: true})},
-		"it is a Ring": {client: redis.NewRing(&redis.RingOptions{})},
-		"it is a struct { redis.UniversalClient }": {client: struct{ redis.UniversalClient }{redis.NewClient(&redis.Options{})}},
-		"store: Options.Prefix":                    {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{Prefix: "{"}},
-		"the timeout is -1s":                       {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{Timeout: -time.Second}},
-		"Options.TLS is set":                       {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{TLS: &tls.Config{}}},
+		"the client is a Ring":                             {client: redis.NewRing(&redis.RingOptions{})},
+		"the client is a struct { redis.UniversalClient }": {client: struct{ redis.UniversalClient }{redis.NewClient(&redis.Options{})}},
+		"store: Options.Prefix":                            {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{Prefix: "{"}},
+		"the timeout is -1s":                               {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{Timeout: -time.Second}},
+		"Options.TLS is set":                               {client: cluster(func(*redis.ClusterOptions) {}), options: store.Options{TLS: &tls.Config{}}},
 	} {
 		st, err := New(tt.client, tt.options)
 		if tt.client != nil && !strings.Contains(rule, "nil") {
@@ -57,8 +57,7 @@ func TestRefused(t *testing.T) {
 
 const tooLate = "no connection in time" // it is not known what was sent
 
-// What is wrong with the servers is an error of Ping and of the first exchange that says so. All else
-// works.
+// If the servers are wrong, Ping and the first round trip fail, and say what is wrong. All else works.
 func TestServersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -94,16 +93,16 @@ func TestServersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A cluster is not what a Client is for.
+// A Client is not for a cluster.
 func clusterBehindAClient(t *testing.T, c *redistest.Cluster) {
 	fits(t, at(c.Nodes[0]), "use rueidisstore.Open or goredisstore.New")
 }
 
-// fits checks that all is well with a store over c, or that all errors say what is wrong.
+// fits checks that a store over c works, or that all errors say what is wrong.
 func fits(t *testing.T, c redis.UniversalClient, wrong string) {
 	t.Helper()
 	timeout := patience
-	if wrong != "" { // some clients try again for as long as they may
+	if wrong != "" { // some clients retry for as long as they may
 		timeout = time.Second
 	}
 	st := newStore(t, c, timeout)

@@ -16,20 +16,19 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// patience is how long an exchange may take on a busy machine.
+// patience is how long a round trip may take on a busy machine.
 const patience = 20 * time.Second
 
 var onCluster = flag.Bool("cluster", false, "also run the tests on clusters and with Sentinel")
 
 func TestMain(m *testing.M) {
-	logging.Disable() // it complains about what the tests do to it
+	logging.Disable() // it complains about the faults of the tests
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // most wait for servers
 	os.Exit(m.Run())
 }
 
-// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
-// one test fails and says it for all.
+// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if err := redistest.Missing(); err != nil {
 		t.Fatal(err)
@@ -41,7 +40,7 @@ func open(t testing.TB, address string, timeout time.Duration) transport.Client 
 	return openServer(t, clustertest.Way{Addresses: []string{address}}, timeout)
 }
 
-// openRESP2 is for what is behind a proxy of package redistest, which knows no RESP3.
+// openRESP2 is for servers behind a proxy of package redistest, which knows no RESP3.
 func openRESP2(t testing.TB, address string, timeout time.Duration) transport.Client {
 	return openServer(t, clustertest.Way{Addresses: []string{address}, RESP2: true}, timeout)
 }
@@ -52,7 +51,7 @@ func openServer(t testing.TB, w clustertest.Way, timeout time.Duration) transpor
 	return newClient(t, redis.NewUniversalClient(o), timeout)
 }
 
-// openWay returns a client of a cluster, or of the master that sentinels know.
+// openWay returns a client of a cluster, or of the master of sentinels.
 func openWay(t testing.TB, w clustertest.Way, timeout time.Duration) transport.Client {
 	o := options(w)
 	if w.MasterSet != "" {
@@ -75,7 +74,7 @@ func options(w clustertest.Way) *redis.UniversalOptions {
 	return o
 }
 
-// newClient returns what NewClient makes of c, which is closed when t ends.
+// newClient returns NewClient of c, which is closed when t ends.
 func newClient(t testing.TB, c redis.UniversalClient, timeout time.Duration) transport.Client {
 	t.Helper()
 	t.Cleanup(func() { c.Close() })
@@ -86,7 +85,7 @@ func newClient(t testing.TB, c redis.UniversalClient, timeout time.Duration) tra
 	return client
 }
 
-// newStore returns what New makes of c. Both are closed when t ends.
+// newStore returns New of c. Both are closed when t ends.
 func newStore(t testing.TB, c redis.UniversalClient, timeout time.Duration) *store.Store {
 	t.Helper()
 	t.Cleanup(func() { c.Close() })

@@ -27,8 +27,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A hook does what it should not when a script is sent: each time until it is taken back, or once.
-// It leaves alone what go-redis sends on a new connection, which may be one that nobody waits for.
+// A hook misbehaves when a script is sent: once, or each time until it is removed. It does not touch what
+// go-redis sends on a new connection, for which no caller may be waiting.
 type hook struct{ before, after atomic.Pointer[func()] }
 
 func onlyOnce(do func()) *func() {
@@ -80,8 +80,8 @@ type shop struct {
 	*httptest.Server
 	hook    hook
 	visitor http.Client
-	log     *bytes.Buffer     // what was logged; to be read when nobody is served any more
-	during  map[string]func() // what a path does before it ends
+	log     *bytes.Buffer     // the log; to be read after the last request
+	during  map[string]func() // the action of a path before its end
 }
 
 func newShop(t *testing.T, s *redistest.Server, during func(*shop) map[string]func()) *shop {
@@ -119,7 +119,7 @@ func newShop(t *testing.T, s *redistest.Server, during func(*shop) map[string]fu
 	return sh
 }
 
-// post returns the status and the text of an answer, or 0 if there is none.
+// post returns the status and the text of a response, or 0 if there is none.
 func (s *shop) post(path string) (int, string) {
 	a, err := s.visitor.Post(s.URL+path, "", nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *shop) want(t *testing.T, path string, status int) (text string) {
 	return text
 }
 
-// checkLog closes the shop, and looks whether the log says what a request with this status has met.
+// checkLog closes the shop, and checks that the log explains the status of a request.
 func (s *shop) checkLog(t *testing.T, status int) {
 	t.Helper()
 	s.Close()
@@ -151,9 +151,9 @@ func (s *shop) checkLog(t *testing.T, status int) {
 	}
 }
 
-// P7: a hook of the application's that panics during a commit, or ends the goroutine, costs that
-// request, and those that share its commit. The process lives, and the session is free at once, though
-// its lease would last for longer than anybody waits.
+// P7: a hook of the application that panics during a commit, or ends the goroutine, costs that request, and
+// the requests that share its commit. The process lives, and the session is free at once, although its lease
+// would last longer than any request waits.
 func TestAHookPanicsDuringACommit(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -163,11 +163,11 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 		status int
 		stored int
 	}{
-		"before it is sent":  {func(h *hook) { h.before.Store(onlyOnce(bug)) }, 503, 0},
-		"after it is done":   {func(h *hook) { h.after.Store(onlyOnce(bug)) }, 503, 1},
-		"Goexit before":      {func(h *hook) { h.before.Store(onlyOnce(runtime.Goexit)) }, 0, 0},
-		"Goexit after":       {func(h *hook) { h.after.Store(onlyOnce(runtime.Goexit)) }, 0, 1},
-		"each exchange does": {func(h *hook) { h.before.Store(&bug) }, 503, 0},
+		"before it is sent":    {func(h *hook) { h.before.Store(onlyOnce(bug)) }, 503, 0},
+		"after it is done":     {func(h *hook) { h.after.Store(onlyOnce(bug)) }, 503, 1},
+		"Goexit before":        {func(h *hook) { h.before.Store(onlyOnce(runtime.Goexit)) }, 0, 0},
+		"Goexit after":         {func(h *hook) { h.after.Store(onlyOnce(runtime.Goexit)) }, 0, 1},
+		"each round trip does": {func(h *hook) { h.before.Store(&bug) }, 503, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 				})
 			}
 			close(leave)
-			// Another request may have sent the commit of both, and has been ended with its goroutine.
+			// Another request may have sent the commit of both, and has ended with its goroutine.
 			if status := <-first; status != tt.status && status != 503 {
 				t.Errorf("the status is %d, want %d, or 503", status, tt.status)
 			}

@@ -8,18 +8,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxRedirects of an exchange: one is for a slot that has moved, the others for one that moves on.
+// maxRedirects of a round trip: one for a slot that has moved, the others for a slot that moves on.
 const maxRedirects = 4
 
-// A redirection is where a node has sent an exchange. The zero value: nowhere.
+// A redirection is the node to which another node has redirected a round trip. The zero value means no
+// redirection.
 type redirection struct {
 	address string
-	ask     bool // this once, since the slot is being moved
+	ask     bool // for this round trip only, since the slot is moving
 }
 
-// redirected returns where an exchange is to be sent, whole. If some of its commands were executed
-// it is not sent anywhere: these would be executed twice, and the others after them. Their
-// redirection is the reply then, and those above may repeat all of it.
+// redirected returns the node to which the whole round trip must be sent. If some of its commands were
+// executed, there is none: they would be executed twice, and the other commands after them. Then the replies
+// contain the redirection, and the caller may repeat the whole round trip.
 func redirected(commands []transport.Command, replies []any) (to redirection) {
 	for i, reply := range replies {
 		refusal, _ := reply.(error)
@@ -28,7 +29,7 @@ func redirected(commands []transport.Command, replies []any) (to redirection) {
 			this = redirection{withBrackets(address), true}
 		}
 		switch {
-		case this.address == "" && commands[i][0] == "PING": // it has no key
+		case this.address == "" && commands[i][0] == "PING": // without a key
 		case this.address == "", to.address != "" && to != this:
 			return redirection{}
 		default:
@@ -44,7 +45,7 @@ func movedTo(refusal error) string {
 	return withBrackets(address)
 }
 
-// withBrackets returns an address as package net knows it: Redis writes ::1:6379.
+// withBrackets returns an address in the form of package net: Redis writes ::1:6379.
 func withBrackets(address string) string {
 	if i := strings.LastIndexByte(address, ':'); i >= 0 && strings.IndexByte(address, ':') < i && address[0] != '[' {
 		return net.JoinHostPort(address[:i], address[i+1:])
@@ -54,7 +55,8 @@ func withBrackets(address string) string {
 
 var asking = transport.Command{"ASKING"}
 
-// sent returns the commands as the other node wants them: ASKING is for one command.
+// sent returns the commands for the other node: with ASKING before each, if needed, since it applies to one
+// command.
 func (r redirection) sent(commands []transport.Command) []transport.Command {
 	if !r.ask {
 		return commands

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An exchange of which a part was executed is not redirected: what was executed would be done
-// twice, and in another order.
+// A round trip of which a part was executed is not redirected: those commands would be executed twice, and in
+// another order.
 func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	const key = "{half}"
 	from, to := c.Owner(t, c.Slot(t, key)), c.Nodes[3]
@@ -43,7 +43,7 @@ func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// An exchange follows a redirection that all its commands agree on. PING has no key, and goes along.
+// A round trip follows a redirection on which all its commands agree. PING has no key, and goes along.
 func TestRedirected(t *testing.T) {
 	t.Parallel()
 	three := []transport.Command{{"SET", "k", "v"}, {"PING", 1}, {"GET", "k"}}
@@ -71,7 +71,7 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
-// Where a node does not say on which host the other one is, it is on its own.
+// If a node does not name the host of the other node, it is the node's own host.
 func TestRedirectionWithoutHost(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true})

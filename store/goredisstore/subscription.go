@@ -12,14 +12,14 @@ import (
 // A subscription has a connection to itself, and ends with it.
 type subscription struct{ messages *redis.PubSub }
 
-// subscribing is how to subscribe: by SUBSCRIBE or SSUBSCRIBE.
+// subscribing subscribes by SUBSCRIBE or SSUBSCRIBE.
 type subscribing func(messages *redis.PubSub, ctx context.Context, channels ...string) error
 
 // subscribe subscribes to a channel at one server.
 func subscribe(
 	ctx context.Context, server *redis.Client, by subscribing, channel string,
 ) (transport.Subscription, error) {
-	messages := server.Subscribe(ctx) // to nothing yet: so the errors are those of what follows
+	messages := server.Subscribe(ctx) // to no channel yet, so errors come from the next call
 	err := by(messages, ctx, channel)
 	if err == nil {
 		_, err = messages.Receive(ctx) // the confirmation
@@ -31,9 +31,9 @@ func subscribe(
 	return subscription{messages}, nil
 }
 
-// over is a context that has ended. Go-redis connects and subscribes again when a connection has
-// broken, and what was published in between is missed, without anybody knowing. With this context
-// it receives, since no deadline is in it, but does not connect.
+// over is a context that has ended. If a connection has broken, go-redis connects and subscribes again, and
+// messages that were published in between are missed unnoticed. With this context go-redis receives, since
+// the context has no deadline, but does not connect.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -47,7 +47,7 @@ func (s subscription) Receive() (string, error) {
 		switch m := received.(type) {
 		case *redis.Message:
 			return m.Payload, nil
-		case *redis.Subscription: // its end, which nobody here has asked for
+		case *redis.Subscription: // its end, which was not requested here
 			return "", transport.ErrMoved
 		}
 		if err != nil {

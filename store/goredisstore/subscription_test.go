@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A subscription whose connection breaks ends. It does not go on by itself over another connection,
-// which would hide that messages were missed.
+// A subscription ends if its connection breaks. It does not go on over another connection, which would hide
+// that messages were missed.
 func TestSubscriptionEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)

@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, openRESP2)
 }
 
-// So do the sessions of users, by the protocol that it speaks by itself.
+// So do the sessions of users, with go-redis's default protocol.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	storetest.RunUsers(t, open)
@@ -46,19 +46,19 @@ func TestTurns(t *testing.T) {
 	storetest.Turns(t, func(t testing.TB) *store.Store { return newStore(t, at(server), patience) })
 }
 
-// A server that is no master any more is left. Each connection to it may cost a request.
+// Connections to a server that is not a master any more are closed. Each may cost a request.
 func TestDemotedServerIsLeft(t *testing.T) {
 	t.Parallel()
 	clustertest.LeavesDemoted(t, openServer, 5)
 }
 
-// On a cluster, and with Sentinel, all of it holds, while slots move and masters die.
+// On a cluster, and with Sentinel, all promises hold while slots move and masters die.
 func TestOnCluster(t *testing.T) {
 	if !*onCluster {
 		t.Skip("left out: clusters and Sentinel, without -cluster")
 	}
 	t.Parallel()
-	// The rights of one server, in store/REDIS.md, and those that the package's comment adds.
+	// The rights of one server, in store/REDIS.md, and the rights that the package's comment adds.
 	rights := []any{
 		"resetkeys", "~latchkey:*", "resetchannels", "-@all",
 		"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",

@@ -11,21 +11,21 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// More exchanges are under way than the queue of a connection has places, and Redis is silent. Each
-// ends by the timeout all the same, or by its own deadline, and after that Redis is found again.
+// More round trips are under way than the queue of a connection has places, and Redis is silent. Each ends by
+// the timeout nevertheless, or by its own deadline, and after that Redis is found again.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	o := at(s)
 	o.RingScaleEachConn = 3
-	o.ConnWriteTimeout = 10 * time.Second // so long the connection is not found dead
+	o.ConnWriteTimeout = 10 * time.Second // until then the connection is not found dead
 	const limit = 500 * time.Millisecond
 	c := opened(t, o, limit)
 	redistest.Eventually(t, "Redis is found", func() bool {
 		_, err := c.Do(t.Context(), "k", transport.Command{"PING"})
 		return err == nil
 	})
-	for range 100 { // those with a deadline of their own leave no trace
+	for range 100 { // round trips with their own deadline leave no trace
 		ctx, cancel := context.WithTimeout(t.Context(), limit*9/10)
 		_, _ = c.Do(ctx, "k", transport.Command{"PING"})
 		cancel()
@@ -59,9 +59,8 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
-// A connection that does not answer is found out soon after the first exchange has had its time.
-// One that came later fails early enough to be repeated: it has not had its time, so its error does
-// not look as if it had.
+// A dead connection is noticed soon after the first round trip has used up its time. A later round trip fails
+// early enough to be repeated: it has not used up its time, and its error does not look like a timeout.
 func TestDeadConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -78,7 +77,7 @@ func TestDeadConnection(t *testing.T) {
 	var all sync.WaitGroup
 	for _, wait := range []time.Duration{0, limit / 2} {
 		all.Go(func() {
-			time.Sleep(wait) // what comes later has less of the time
+			time.Sleep(wait) // later round trips have less of the time
 			_, err := c.Do(t.Context(), "k", transport.Command{"INCR", "k"})
 			if !errors.Is(err, transport.ErrUnavailable) || errors.Is(err, transport.ErrRefused) || timeout(err) != (wait == 0) {
 				t.Errorf("after %v: %v", wait, err)
@@ -92,7 +91,7 @@ func TestDeadConnection(t *testing.T) {
 	}
 }
 
-// What has gone wrong on a connection ends with it: after Reset there is another.
+// Errors of a connection end with it: after Reset there is another connection.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	c := opened(t, at(redistest.Real(t)), patient.Timeout)

@@ -16,10 +16,10 @@ import (
 
 // A client is a [transport.ClusterClient] over rueidis.
 //
-// Rueidis does not keep to the deadline of a context while another caller dials, or while the
-// queue of a connection is full. So where that may be, or the caller has less time than the others
-// on a connection, a goroutine waits for rueidis, and the caller for the goroutine. And what a
-// caller has given up may still be sent, so all arguments are copied.
+// Rueidis ignores the deadline of a context while another caller dials, or while the queue of a connection is
+// full. So if that is possible, or if the caller has less time than the others on a connection, a goroutine
+// waits for rueidis, and the caller waits for the goroutine. Commands that a caller has given up may still be
+// sent, so all arguments are copied.
 type client struct {
 	timeout time.Duration
 	maker   maker
@@ -27,7 +27,7 @@ type client struct {
 	shared  sharedDeadline
 	topics  topics
 	health  health
-	left    atomic.Int64 // when the connections to a replica were broken last, in Unix nanoseconds
+	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
 }
 
 // Do is described in [transport.Client].
@@ -53,8 +53,8 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	return c.guarded(x, now, end)
 }
 
-// guarded sends x in a goroutine, which ends by the timeout, or soon after when rueidis is late.
-// A caller that has less time leaves before that, and breaks no connection that others use.
+// guarded sends x in a goroutine, which ends by the timeout, or soon after if rueidis is late. A caller with
+// less time returns earlier, and breaks no connection that others use.
 func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	type outcome struct {
 		replies  []any
@@ -74,7 +74,7 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	defer timer.Stop()
 	select {
 	case o := <-done:
-		if o.panicked != nil { // as it would have been without the goroutine
+		if o.panicked != nil { // as it would have without the goroutine
 			panic(o.panicked)
 		}
 		return o.replies, o.err
@@ -83,7 +83,7 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 	}
 }
 
-// send sends x, and takes note of how that ended.
+// send sends x, and notes the outcome.
 func (c *client) send(x exchange, now time.Time) (replies []any, err error) {
 	defer func() { c.health.judge(err) }()
 	replies, err = x.send(c.shared.until(now, c.timeout))
@@ -93,9 +93,9 @@ func (c *client) send(x exchange, now time.Time) (replies []any, err error) {
 	return replies, err
 }
 
-// leaveReplica breaks the connections to what is no master any more: its address may lead to another
-// by now, which rueidis would not find out by itself. With Sentinel and on a cluster it does. It is not
-// done more often than those that come meanwhile can wait for.
+// leaveReplica breaks the connections to a server that is not a master any more: its address may lead to
+// another server by now, which rueidis would not notice. With Sentinel and on a cluster rueidis does. The
+// connections are not broken more often than callers that come meanwhile can wait for.
 func (c *client) leaveReplica(now time.Time) {
 	last := c.left.Load()
 	if now.UnixNano()-last > int64(c.timeout/8) && c.left.CompareAndSwap(last, now.UnixNano()) {
@@ -108,14 +108,14 @@ func isReadOnly(reply any) bool {
 	return ok && strings.HasPrefix(refusal.Error(), "READONLY ")
 }
 
-// An exchange is the commands of one Do.
+// An exchange is the round trip of one Do.
 type exchange struct {
 	redis    rueidis.Client
 	commands []rueidis.Completed
 }
 
-// build makes commands that share no memory with the caller's. In a cluster all of them go to the
-// node of key, also those that name no key.
+// build makes commands that share no memory with the caller's. On a cluster all of them go to the node of
+// key, even those without a key.
 func build(redis rueidis.Client, key string, commands []transport.Command) []rueidis.Completed {
 	routed := key != "" && redis.Mode() == rueidis.ClientModeCluster
 	all := make([]rueidis.Completed, len(commands))
@@ -145,7 +145,7 @@ func text(arg any) string {
 	return fmt.Sprint(arg)
 }
 
-// send returns when there are replies, or by about the end of ctx.
+// send returns when there are replies, or about when ctx ends.
 func (x exchange) send(ctx context.Context) ([]any, error) {
 	if len(x.commands) == 1 {
 		reply, err := received(x.redis.Do(ctx, x.commands[0]))
@@ -155,7 +155,7 @@ func (x exchange) send(ctx context.Context) ([]any, error) {
 		return []any{reply}, nil
 	}
 	replies := make([]any, len(x.commands))
-	var failure error // of those that have no reply, one that is not certain to be unsent
+	var failure error // of the commands without a reply, of one that may have been sent
 	missing := 0
 	for i, result := range x.redis.DoMulti(ctx, x.commands...) {
 		var err error
@@ -174,7 +174,7 @@ func (x exchange) send(ctx context.Context) ([]any, error) {
 	return nil, failed(ctx, failure)
 }
 
-// received returns a reply, in which what Redis has refused is an error.
+// received returns a reply. If Redis has refused the command, the reply is an error.
 func received(result rueidis.RedisResult) (any, error) {
 	if err := result.NonRedisError(); err != nil {
 		return nil, err
@@ -202,13 +202,13 @@ func value(m rueidis.RedisMessage, err error) any {
 		return values
 	}
 	b, err := m.AsBytes()
-	if err != nil { // not text: nothing that Redis replies to the commands of this module
+	if err != nil { // not text: Redis sends no such reply to the commands of this module
 		return err
 	}
 	return b
 }
 
-// failed returns the error of an exchange without replies.
+// failed returns the error of a round trip without replies.
 func failed(ctx context.Context, err error) error {
 	if isUnsent(err) {
 		return unsent(err)
@@ -221,16 +221,16 @@ func lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, ctx.Err())
 	}
-	// Only the text of err, which may be a timeout, but not this one's.
+	// Only the text of err is used, which may be a timeout, but not of this round trip.
 	return fmt.Errorf("%w: the connection broke: %v", transport.ErrUnavailable, err)
 }
 
-// isUnsent reports whether err is that of a connection that could not be made.
+// isUnsent reports whether err says that a connection could not be made.
 func isUnsent(err error) bool {
 	if _, ok := errors.AsType[dialError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*rueidis.RedisError](err) // it was refused while it logged in
+	_, ok := errors.AsType[*rueidis.RedisError](err) // refused at the login
 	return ok || errors.Is(err, rueidis.ErrNoSlot)
 }
 

@@ -32,7 +32,7 @@ func ExampleOpen_sentinel() {
 func ExampleOpen_url() {
 	where, err := rueidis.ParseURL("rediss://latchkey:secret@redis.internal:6379/0")
 	if err != nil {
-		log.Fatal("the URL of Redis cannot be parsed") // the error repeats it
+		log.Fatal("the URL of Redis cannot be parsed") // the error repeats the URL
 	}
 	st, err := rueidisstore.Open(where, store.Options{})
 	if err != nil {

@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// health says whether rueidis can be trusted to answer by a deadline. It is not where something
-// has failed lately, or where so many exchanges are under way that the queue of a connection may
-// be full: there it waits as long as it takes.
+// health says whether rueidis can be trusted to return by a deadline. It cannot if a round trip has failed
+// lately, or if so many are under way that the queue of a connection may be full: then rueidis waits without
+// a bound.
 type health struct {
 	calm    time.Duration // how long a failure is remembered
-	most    int64         // exchanges under way that certainly do not fill a queue
-	pending atomic.Int64  // exchanges under way
-	failed  atomic.Int64  // when one has failed last, in Unix nanoseconds
+	most    int64         // round trips under way that certainly do not fill a queue
+	pending atomic.Int64  // round trips under way
+	failed  atomic.Int64  // when a round trip last failed, in Unix nanoseconds
 }
 
-// good is followed by judge, whatever it returns.
+// good must be followed by judge, whatever it returns.
 func (h *health) good(now time.Time) bool {
 	return h.pending.Add(1) <= h.most && now.UnixNano()-h.failed.Load() > int64(h.calm)
 }
 
-// judge takes note of the end of an exchange.
+// judge notes the end of a round trip.
 func (h *health) judge(err error) {
 	if h.pending.Add(-1); err != nil {
 		h.failed.Store(time.Now().UnixNano())
 	}
 }
 
-// A sharedDeadline saves each exchange a context of its own: those that begin at about the same
-// time end at the same time.
+// A sharedDeadline spares each round trip its own context: round trips that begin at about the same time have
+// the same deadline.
 type sharedDeadline struct{ latest atomic.Pointer[deadline] }
 
 type deadline struct {
 	context.Context
-	stale time.Time // it would be too early for those that begin from then on
+	stale time.Time // from then on it would be too early for new round trips
 }
 
-// until returns a context that ends when timeout is over, or up to 1/64 of that earlier.
+// until returns a context that ends after timeout, or up to 1/64 of the timeout earlier.
 func (s *sharedDeadline) until(now time.Time, timeout time.Duration) context.Context {
 	d := s.latest.Load()
 	if d == nil || !now.Before(d.stale) {
 		ctx, cancel := context.WithDeadline(context.Background(), now.Add(timeout))
-		context.AfterFunc(ctx, cancel) // its timer ends it: nobody knows who uses it last
+		context.AfterFunc(ctx, cancel) // its timer ends it: the last user is not known
 		d = &deadline{ctx, now.Add(timeout / 64)}
 		s.latest.Store(d)
 	}

@@ -23,14 +23,14 @@ type link struct {
 	of *links
 }
 
-// A dialError is that of a connection which was not made: nothing was sent.
+// A dialError says that a connection was not made: nothing was sent.
 type dialError struct{ error }
 
 func (e dialError) Unwrap() error { return e.error }
 
 type dialer = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-// dialing returns a dialer that dials as o says, and keeps what it has dialled.
+// dialing returns a dialer that dials as o says, and keeps its connections in l.
 func (l *links) dialing(o rueidis.ClientOption) dialer {
 	return func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 		conn, err := apart(func() (net.Conn, error) { return dialAs(o, ctx, address, d, config) })
@@ -57,16 +57,16 @@ func dialAs(o rueidis.ClientOption, ctx context.Context, address string, d *net.
 	case config != nil:
 		conn, err := (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", address)
 		if op, ok := errors.AsType[*net.OpError](err); err != nil && !(ok && op.Op == "dial") {
-			err = fmt.Errorf("TLS handshake with %s: %w", address, err) // which is a mere timeout without TLS there
+			err = fmt.Errorf("TLS handshake with %s: %w", address, err) // if the server has no TLS, err is a mere timeout
 		}
 		return conn, err
 	}
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// Write is called by the one goroutine of rueidis that sends. Others may be about to send, and
-// share the next write then: with 64 callers on two cores, an exclusive request takes 19 µs of CPU
-// time instead of 22.
+// Write is called by the one goroutine of rueidis that sends. It first lets other goroutines run: they may be
+// about to send, and then share the next write. With 64 callers on two cores, an exclusive request takes 19
+// µs of CPU time instead of 22.
 func (l *link) Write(b []byte) (int, error) {
 	runtime.Gosched()
 	return l.Conn.Write(b)

@@ -24,15 +24,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Tests on a real Redis are left out if there is none. That is not to pass in silence, so this
-// one test fails and says it for all.
+// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if err := redistest.Missing(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// patient are options for what is not about time.
+// patient are options for tests that are not about time.
 var patient = store.Options{Lease: time.Minute, Timeout: 20 * time.Second}
 
 // openStore returns a store that ends with the test.
@@ -77,7 +76,7 @@ func wantData(t testing.TB, st *store.Store, id, want string) {
 	}
 }
 
-// number returns a reply that is one.
+// number returns a reply that is a number.
 func number(t testing.TB, reply any) int {
 	t.Helper()
 	n, err := redis.Int(reply, nil)
@@ -87,7 +86,7 @@ func number(t testing.TB, reply any) int {
 	return n
 }
 
-// rights returns what the package's comment names for a topology, as ACL SETUSER wants it.
+// rights returns the rights in the package's comment for a topology, in the form of ACL SETUSER.
 func rights(t *testing.T, topology string) (all []any) {
 	t.Helper()
 	page, err := os.ReadFile("rueidisstore.go")
@@ -116,7 +115,7 @@ func opened(t testing.TB, o rueidis.ClientOption, timeout time.Duration) *client
 	return c
 }
 
-// do makes an exchange that must succeed.
+// do makes a round trip that must succeed.
 func do(t testing.TB, c *client, key string, commands ...transport.Command) []any {
 	t.Helper()
 	replies, err := c.Do(t.Context(), key, commands...)

@@ -14,14 +14,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A maker makes the rueidis client when it is first needed, since rueidis fails where no server
-// answers yet. One try is made at a time, for all that wait, and the next one not before
-// retryTime.
+// A maker makes the rueidis client when it is first needed, since rueidis fails if no server replies yet. One
+// try at a time is made for all waiting callers, and the next try not before retryTime.
 type maker struct {
 	option rueidis.ClientOption
 	made   atomic.Pointer[rueidis.Client]
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	making chan struct{}
 	err    error // of the last try
 	retry  time.Time
@@ -56,7 +55,7 @@ func (m *maker) client(ctx context.Context, end time.Time) (rueidis.Client, erro
 	return nil, m.err
 }
 
-// begin returns what is closed at the end of the present try.
+// begin returns a channel that is closed at the end of the present try.
 func (m *maker) begin() (<-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,7 +76,7 @@ func (m *maker) begin() (<-chan struct{}, error) {
 	return m.making, nil
 }
 
-// make is the goroutine of one try. It takes as long as rueidis takes to dial, all in all.
+// make is the goroutine of one try. It takes as long as rueidis takes to dial all connections.
 func (m *maker) make(done chan struct{}) {
 	defer close(done)
 	redis, err := rueidis.NewClient(m.option)
@@ -97,7 +96,7 @@ func (m *maker) make(done chan struct{}) {
 	}
 }
 
-// close lets what is under way finish, for a second at most.
+// close lets round trips under way finish, for at most a second.
 func (m *maker) close() {
 	m.mu.Lock()
 	m.closed, m.err = true, transport.ErrClosed
@@ -108,17 +107,17 @@ func (m *maker) close() {
 	}
 }
 
-// explained adds what to do about an error of rueidis.
+// explained adds to an error of rueidis what to do.
 func (m *maker) explained(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case strings.Contains(err.Error(), "SELECT is not allowed in cluster mode"):
 		err = fmt.Errorf("%w: %w", errClusterDB, err)
-	case strings.Contains(err.Error(), "DB index is out of range"): // so says Valkey 9 as a cluster, too
+	case strings.Contains(err.Error(), "DB index is out of range"): // Valkey 9 says so as a cluster, too
 		err = fmt.Errorf("the server has no database %d: ClientOption.SelectDB must be 0 with a cluster: %w", m.option.SelectDB, err)
 	case errors.Is(err, io.EOF) && m.option.TLSConfig == nil:
-		err = fmt.Errorf("the server has closed the connection, perhaps since it wants TLS: set ClientOption.TLSConfig: %w", err)
+		err = fmt.Errorf("the server has closed the connection, perhaps since it needs TLS: set ClientOption.TLSConfig: %w", err)
 	case len(m.option.InitAddress) > 1 && strings.Contains(err.Error(), "cluster support disabled"):
 		err = fmt.Errorf("ClientOption.InitAddress has several addresses, which are for a cluster or for sentinels: %w", err)
 	}

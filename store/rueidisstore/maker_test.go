@@ -17,8 +17,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A program may start before its Redis. Until that is there, each exchange is refused at once, but
-// rueidis does not dial at full speed. After it has come, all is well by itself.
+// A program may start before its Redis. Until Redis is there, each round trip is refused at once, but rueidis
+// does not dial at full speed. When Redis has come, everything works by itself.
 func TestStartBeforeRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -53,12 +53,11 @@ func TestStartBeforeRedis(t *testing.T) {
 	create(t, st, "id", "data")
 	wantData(t, st, "id", "data")
 
-	s.Stop(t) // what cannot be sent any more is certainly not done
+	s.Stop(t) // a command that cannot be sent any more is certainly not executed
 	redistest.Eventually(t, "it is refused", func() bool { return errors.Is(st.Ping(t.Context()), transport.ErrRefused) })
 }
 
-// A Redis that accepts connections and is silent keeps nobody longer than the caller wants, or the
-// timeout allows.
+// If Redis accepts connections and is silent, a caller waits no longer than its deadline or the timeout.
 func TestSilentAtFirst(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -87,8 +86,7 @@ func timeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// Close ends a store that never had a Redis, or is about to find it, and what comes later is
-// refused.
+// Close ends a store that never had a Redis, or is about to find it. Later round trips are refused.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -117,7 +115,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What is wrong with the way to Redis is in the error, and nothing was sent.
+// The error says what is wrong with the way to Redis, and that nothing was sent.
 func TestNoWayIn(t *testing.T) {
 	t.Parallel()
 	s, other := redistest.Real(t), redistest.Real(t)
@@ -125,7 +123,7 @@ func TestNoWayIn(t *testing.T) {
 	for want, o := range map[string]rueidis.ClientOption{
 		"WRONGPASS":                         {InitAddress: []string{s.Addr}, Username: "app", Password: "wrong"},
 		"TLS handshake with " + s.Addr:      {InitAddress: []string{s.Addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
-		"perhaps since it wants TLS":        {InitAddress: []string{wantsTLS}},
+		"perhaps since it needs TLS":        {InitAddress: []string{wantsTLS}},
 		"DB index is out of range":          {InitAddress: []string{s.Addr}, SelectDB: 1_000_000},
 		"InitAddress has several addresses": at(s, other),
 	} {
@@ -136,7 +134,7 @@ func TestNoWayIn(t *testing.T) {
 	}
 }
 
-// leadsNowhere checks that nothing is sent to what options describe, and that the error says why.
+// leadsNowhere checks that nothing is sent with these options, and that the error says why.
 func leadsNowhere(t *testing.T, o rueidis.ClientOption, why string) {
 	t.Helper()
 	st := openStore(t, o, store.Options{Timeout: 2 * time.Second})

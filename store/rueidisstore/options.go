@@ -22,13 +22,13 @@ func newClient(o rueidis.ClientOption, timeout time.Duration) (*client, error) {
 	return c, nil
 }
 
-// check refuses what would break a promise, or would have no effect.
+// check refuses options that would break a promise, or have no effect.
 func check(o rueidis.ClientOption) error {
-	const masters = "sessions are read and written on masters alone"
-	const repeats = "what was sent is repeated above rueidis, with a number that shows it"
+	const masters = "sessions are read and written on masters only"
+	const repeats = "Latchkey repeats commands itself, with a number that shows the repetition"
 	switch {
 	case len(o.InitAddress) == 0 || slices.Contains(o.InitAddress, ""):
-		return errors.New("rueidisstore: ClientOption.InitAddress names no address: it must have that of a server, of some of a cluster's or of sentinels")
+		return errors.New("rueidisstore: ClientOption.InitAddress names no address: it must have the address of a server, or addresses of a cluster or of sentinels")
 	case o.SelectDB < 0:
 		return fmt.Errorf("rueidisstore: ClientOption.SelectDB is %d: it must not be negative", o.SelectDB)
 	case o.SelectDB != 0 && len(o.InitAddress) > 1 && o.Sentinel.MasterSet == "":
@@ -42,17 +42,17 @@ func check(o rueidis.ClientOption) error {
 	}{
 		{o.ReplicaOnly, "ReplicaOnly", masters},
 		{o.SendToReplicas != nil, "SendToReplicas", masters},
-		//lint:ignore SA1019 some still set it
+		//lint:ignore SA1019 programs may still set it
 		{o.ReplicaSelector != nil, "ReplicaSelector", masters},
 		{o.ReadNodeSelector != nil, "ReadNodeSelector", masters},
 		{len(o.Standalone.ReplicaAddress) > 0, "Standalone.ReplicaAddress", masters},
 		{o.Standalone.EnableRedirect, "Standalone.EnableRedirect", "rueidis follows redirections of that kind without end"},
 		{o.ConnLifetime != 0, "ConnLifetime", repeats},
-		{o.DisableAutoPipelining, "DisableAutoPipelining", "all exchanges share connections"},
-		{o.Dialer.KeepAlive < 0, "Dialer.KeepAlive", "negative, it hides that a connection is dead"},
-		{o.Sentinel.Dialer.KeepAlive < 0, "Sentinel.Dialer.KeepAlive", "negative, it hides that a connection is dead"},
-		{o.ConnWriteTimeout < 0, "ConnWriteTimeout", "negative, it hides that a connection is dead"},
-		{o.ClusterOption.MaxMovedRedirections < 0, "ClusterOption.MaxMovedRedirections", "redirections must have an end"},
+		{o.DisableAutoPipelining, "DisableAutoPipelining", "all round trips share connections"},
+		{o.Dialer.KeepAlive < 0, "Dialer.KeepAlive", "a negative value hides that a connection is dead"},
+		{o.Sentinel.Dialer.KeepAlive < 0, "Sentinel.Dialer.KeepAlive", "a negative value hides that a connection is dead"},
+		{o.ConnWriteTimeout < 0, "ConnWriteTimeout", "a negative value hides that a connection is dead"},
+		{o.ClusterOption.MaxMovedRedirections < 0, "ClusterOption.MaxMovedRedirections", "redirections must be bounded"},
 		{o.ClusterOption.ShardsRefreshInterval < 0, "ClusterOption.ShardsRefreshInterval", "it must not be negative"},
 		{o.Sentinel.TopologyRefreshInterval < 0, "Sentinel.TopologyRefreshInterval", "it must not be negative"},
 		{o.PipelineMultiplex > rueidis.MaxPipelineMultiplex, "PipelineMultiplex", fmt.Sprintf("it must be at most %d", rueidis.MaxPipelineMultiplex)},
@@ -64,7 +64,7 @@ func check(o rueidis.ClientOption) error {
 	return nil
 }
 
-// adapted returns o with what the store needs, and with defaults that suit it.
+// adapted returns o with the settings that the store needs, and defaults that suit it.
 func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption {
 	o.InitAddress = slices.Clone(o.InitAddress) // rueidis may shuffle it
 	o.DisableRetry = true
@@ -76,8 +76,8 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	orElse(&o.ReadBufferEachConn, bufferSize)
 	orElse(&o.WriteBufferEachConn, bufferSize)
 	orElse(&o.ClusterOption.MaxMovedRedirections, maxRedirections)
-	// A PING of rueidis finds that a connection does not answer, within 5/4 of the timeout: contexts
-	// that end do not. Not before the timeout, since Redis may just be slow.
+	// A PING of rueidis notices within 5/4 of the timeout that a connection is dead; contexts that end do
+	// not. It must not do so before the timeout, since Redis may just be slow.
 	orElse(&o.Dialer.KeepAlive, timeout/8)
 	orElse(&o.ConnWriteTimeout, timeout)
 	orElse(&o.Dialer.Timeout, timeout/4*3)               // so that its error is seen
@@ -92,8 +92,9 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	return o
 }
 
-// apart calls a function of ClientOption's in a goroutine of its own. A panic and a runtime.Goexit are errors:
-// rueidis waits for the outcome, or has called it in a goroutine where a panic would end the process.
+// apart calls a function of ClientOption in a new goroutine. A panic and a runtime.Goexit become errors:
+// rueidis would wait for the outcome, or call the function in a goroutine where a panic would end the
+// process.
 func apart[T any](do func() (T, error)) (result T, err error) {
 	err = errors.New("a function of ClientOption has called runtime.Goexit")
 	done := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// What cannot work, or would break a promise, is an error at once that names the option.
+// An option that cannot work, or would break a promise, is an error at once that names the option.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *rueidis.ClientOption){
@@ -27,7 +27,7 @@ func TestBadOptions(t *testing.T) {
 		"ReplicaOnly":    func(o *rueidis.ClientOption) { o.ReplicaOnly = true },
 		"SendToReplicas": func(o *rueidis.ClientOption) { o.SendToReplicas = func(rueidis.Completed) bool { return true } },
 		"ReplicaSelector": func(o *rueidis.ClientOption) {
-			//lint:ignore SA1019 some still set it
+			//lint:ignore SA1019 programs may still set it
 			o.ReplicaSelector = func(uint16, []rueidis.NodeInfo) int { return 0 }
 		},
 		"ReadNodeSelector":                    func(o *rueidis.ClientOption) { o.ReadNodeSelector = func(uint16, []rueidis.NodeInfo) int { return 0 } },
@@ -54,7 +54,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// What the user has set stays as it is.
+// The program's settings stay as they are.
 func TestOwnOptionsStay(t *testing.T) {
 	t.Parallel()
 	set := rueidis.ClientOption{

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// P7: a function of ClientOption that panics, or ends the goroutine, fails what needs it, at first
-// and when the connection has broken, and does not end the process. Later all is well.
+// P7: if a function of ClientOption panics, or ends the goroutine, the round trips that need it fail, at
+// first and after the connection has broken. The process does not end. Later everything works.
 func TestAFunctionOfTheOptionsPanics(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -65,7 +65,8 @@ func TestAFunctionOfTheOptionsPanics(t *testing.T) {
 	}
 }
 
-// An exchange that panics in a goroutine of ours, since its caller has little time, panics in the caller's.
+// A round trip that runs in our own goroutine, since its caller has little time, panics in the caller's
+// goroutine.
 func TestAGuardedExchangePanics(t *testing.T) {
 	t.Parallel()
 	c := &client{timeout: time.Minute}
@@ -81,7 +82,7 @@ func TestAGuardedExchangePanics(t *testing.T) {
 			}
 		}()
 		if (caught != nil) != (name == "a panic") || c.health.pending.Load() != 0 {
-			t.Errorf("%s: caught %v, and %d exchanges are under way", name, caught, c.health.pending.Load())
+			t.Errorf("%s: caught %v, and %d round trips are under way", name, caught, c.health.pending.Load())
 		}
 	}
 }

@@ -28,32 +28,32 @@ func (c *client) SubscribeShard(ctx context.Context, channel string) (transport.
 	})
 }
 
-// A way is one of those of subscribing to a channel.
+// A way is a way of subscribing to a channel.
 type way struct {
 	begin, end func(rueidis.Builder) rueidis.Completed
 }
 
-// topics are the channels that this client listens to, each with its last subscription.
+// topics are the channels to which this client listens, each with its last subscription.
 type topics struct {
 	mu   sync.Mutex
 	last map[string]*subscription
 }
 
-// A subscription shares the connection of the commands, whose reader must not wait for anybody:
-// so what nobody has received yet is kept here.
+// A subscription shares the connection of the commands. The reader of that connection must not wait, so
+// messages that are not received yet are kept here.
 type subscription struct {
 	cancel context.CancelFunc
-	begun  chan struct{} // closed when Redis has confirmed it
+	begun  chan struct{} // closed when Redis has confirmed the subscription
 	over   chan struct{} // closed when its goroutine ends
 
-	mu      sync.Mutex    // guards the rest
-	signal  chan struct{} // has room for one: there is something to receive
+	mu      sync.Mutex    // guards the fields below
+	signal  chan struct{} // buffered, for one signal: there is something to receive
 	unread  []string
 	started bool
 	err     error
 }
 
-var errUnread = errors.New("too many messages that nobody receives")
+var errUnread = errors.New("too many messages that are not received")
 
 const maxUnread = 10_000
 
@@ -81,15 +81,15 @@ func (c *client) subscribe(ctx context.Context, channel string, w way) (transpor
 	return nil, fmt.Errorf("%w: subscribing: %w", transport.ErrUnavailable, err)
 }
 
-// listen is the goroutine of a subscription, until ctx ends or rueidis loses it. When it ends,
-// Redis has been asked to send no more.
+// listen is the goroutine of a subscription. It runs until ctx ends or rueidis loses the subscription. When
+// it returns, Redis has been asked to send no more.
 func (c *client) listen(ctx context.Context, redis rueidis.Client, channel string, w way, s *subscription) {
 	defer s.cancel()
 	defer close(s.over)
 	defer c.topics.add(channel, s)()
 	ctx = rueidis.WithOnSubscriptionHook(ctx, s.confirm)
 	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
-		if ctx.Err() != nil { // else Redis or the connection has ended it
+		if ctx.Err() != nil { // otherwise Redis or the connection has ended it
 			last, stop := context.WithTimeout(context.Background(), c.timeout)
 			defer stop()
 			conn.Do(last, w.end(conn.B()))
@@ -102,15 +102,15 @@ func (c *client) listen(ctx context.Context, redis rueidis.Client, channel strin
 			s.fail(err)
 			return
 		}
-		select { // until rueidis knows the slots anew
+		select { // until rueidis knows the new slots
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// add waits until the previous subscription to the same channel has ended, since its end would
-// end this one, too. The function that it returns is called at the end of s.
+// add waits until the previous subscription to the same channel has ended, since its end would end s, too.
+// The caller must call remove at the end of s.
 func (t *topics) add(channel string, s *subscription) (remove func()) {
 	t.mu.Lock()
 	previous := t.last[channel]
@@ -131,7 +131,7 @@ func (t *topics) add(channel string, s *subscription) (remove func()) {
 	}
 }
 
-// confirm is called by rueidis, as deliver is, from the goroutine that reads all replies.
+// confirm and deliver are called by rueidis, from the goroutine that reads all replies.
 func (s *subscription) confirm(event rueidis.PubSubSubscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *subscription) deliver(m rueidis.PubSubMessage) {
 	}
 }
 
-// wake is called with mu held.
+// wake must be called with mu held.
 func (s *subscription) wake() {
 	select {
 	case s.signal <- struct{}{}:
@@ -163,8 +163,7 @@ func (s *subscription) wake() {
 	}
 }
 
-// again reports whether err is that of a node that has not got the slot: the one that has it will
-// be known soon.
+// again reports whether err is from a node without the slot: the right node will be known soon.
 func (s *subscription) again(err error) bool {
 	refused, ok := rueidis.IsRedisErr(err)
 	if !ok {
@@ -189,7 +188,7 @@ func (s *subscription) fail(err error) {
 	s.wake()
 }
 
-// Receive returns what has come before s failed, and then why it has.
+// Receive returns the messages that came before s failed, and then the reason of the failure.
 func (s *subscription) Receive() (string, error) {
 	for {
 		s.mu.Lock()
@@ -211,7 +210,7 @@ func (s *subscription) Receive() (string, error) {
 	}
 }
 
-// Close ends s at once. Redis hears of it soon.
+// Close ends s at once. Redis is told soon.
 func (s *subscription) Close() error {
 	s.fail(transport.ErrClosed)
 	s.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// kinds are the ways of subscribing, and what publishes and counts for each.
+// kinds are the ways of subscribing, with their commands to publish and to count.
 var kinds = map[string]struct {
 	subscribe      func(c *client, ctx context.Context, channel string) (transport.Subscription, error)
 	publish, count string
@@ -29,8 +29,8 @@ func listeners(t testing.TB, s *redistest.Server, count, channel string) int {
 	return number(t, values[1])
 }
 
-// Who closes a subscription is not counted as a listener any more, though the connection remains,
-// and may subscribe to the same channel at once. No message is missed from then on.
+// A closed subscription is not counted as a listener any more, although the connection remains. The client
+// may subscribe to the same channel at once, and misses no message from then on.
 func TestSubscribeAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -52,8 +52,8 @@ func TestSubscribeAgain(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
-		redistest.Eventually(t, "no topic is left", func() bool { // Redis hears of the end before we do
+		redistest.Eventually(t, "no client listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
+		redistest.Eventually(t, "no topic is left", func() bool { // Redis learns of the end before this process
 			c.topics.mu.Lock()
 			defer c.topics.mu.Unlock()
 			return len(c.topics.last) == 0
@@ -61,7 +61,7 @@ func TestSubscribeAgain(t *testing.T) {
 	}
 }
 
-// A listener that is slow, or does not receive at all, holds up nobody else on its connection.
+// A listener that is slow, or does not receive at all, does not delay the others on its connection.
 func TestSlowListener(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -90,10 +90,10 @@ func TestSlowListener(t *testing.T) {
 	for err = nil; err == nil; {
 		_, err = sub.Receive()
 	}
-	redistest.Eventually(t, "what is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "a subscription that is not received ends", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }
 
-// A subscription that is made while nobody answers ends by the deadline, and leaves nothing behind
+// A subscription that is made while Redis does not reply fails by the deadline, and leaves nothing behind
 // when Redis comes back.
 func TestSubscribeInVain(t *testing.T) {
 	t.Parallel()
@@ -108,5 +108,5 @@ func TestSubscribeInVain(t *testing.T) {
 	}
 	s.Resume(t)
 	do(t, c, "", transport.Command{"PING"})
-	redistest.Eventually(t, "nobody listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
+	redistest.Eventually(t, "no client listens", func() bool { return listeners(t, s, "NUMSUB", "channel") == 0 })
 }

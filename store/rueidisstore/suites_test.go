@@ -37,7 +37,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// So do the sessions of users, by the protocol that it speaks by itself.
+// So do the sessions of users, with rueidis's default protocol.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	storetest.RunUsers(t, func(t testing.TB, address string, timeout time.Duration) transport.Client {
@@ -60,13 +60,13 @@ func TestTurns(t *testing.T) {
 	storetest.Turns(t, func(t testing.TB) *store.Store { return openStore(t, at(server), patient) })
 }
 
-// A server that is no master any more is left. What was refused is sent again, to the new one.
+// Connections to a server that is not a master any more are closed. Refused commands are sent again, to the new master.
 func TestDemotedServerIsLeft(t *testing.T) {
 	t.Parallel()
 	clustertest.LeavesDemoted(t, openWay, 0)
 }
 
-// On a cluster, and with Sentinel, all of it holds, while slots move and masters die.
+// On a cluster, and with Sentinel, all promises hold while slots move and masters die.
 func TestOnCluster(t *testing.T) {
 	if !*onCluster {
 		t.Skip("left out: clusters and Sentinel, without -cluster")
@@ -103,7 +103,7 @@ func redis2(address string) rueidis.ClientOption {
 	return rueidis.ClientOption{InitAddress: []string{address}, AlwaysRESP2: true}
 }
 
-// connected returns a client for tests whose timeouts may be too short for a first connection.
+// connected returns a connected client, for tests whose timeouts may be too short to connect.
 func connected(t testing.TB, o rueidis.ClientOption, timeout time.Duration) transport.Client {
 	c := opened(t, o, timeout)
 	redistest.Eventually(t, "there is a connection", func() bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Each layout is measured under each load, and its requests reach all of its nodes: at once, or on a
-// machine that others keep busy with more time.
+// Each layout is measured under each load, and its requests reach all of its nodes: at once, or, on a busy
+// machine, with more time.
 func TestMeasure(t *testing.T) {
 	redistest.Binary(t) // or it is skipped, and a test of cmd/bench says so
 	for span := 20 * time.Millisecond; ; span *= 4 {
@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// doubtful returns what cannot be right in any sample.
+// doubtful returns the figures of the samples that cannot be right.
 func doubtful(layouts []*layout) (wrong string) {
 	for _, l := range layouts {
 		if len(l.nodes) != max(l.masters, 1) {

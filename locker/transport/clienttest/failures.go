@@ -56,7 +56,7 @@ func breaks(c *check, f fault, executed int64) {
 	_, err := client.Do(c.ctx, "k", push)
 	c.wantAmbiguous(err)
 	if isTimeout(err) {
-		c.Errorf("%v: nobody has waited", err)
+		c.Errorf("%v: the call did not wait", err)
 	}
 	c.executed(client, executed)
 }
