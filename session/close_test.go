@@ -48,7 +48,7 @@ func TestCloseReturnsWhatWasChanged(t *testing.T) {
 		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann", DroppedLogin: true}, ""},
 		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}, ""},
 		"a Set before a Destroy":   {`{"a":1}`, func(s *session.Session) { s.Set("a", 2); s.Destroy() }, true, keep.Change{Changed: true, Destroyed: true}, ""},
-		"an ID does not use it":     {`{"a":1}`, func(s *session.Session) { s.ID() }, false, keep.Change{}, ""},
+		"an ID does not use it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, keep.Change{}, ""},
 		"a null is not an absence": {`{}`, func(s *session.Session) { s.Set("a", nil) }, true, keep.Change{Changed: true}, `{"a":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
