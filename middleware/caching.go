@@ -8,17 +8,17 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// decorate adds the session's part to a header: the cookie, if there are cookies, and what keeps
-// caches from giving one visitor's response to another. A response that begins early, before the
-// handler has ended, counts as one that uses the session: nobody knows what the handler will read
-// for the rest of it. So does a response after a session.Start that has failed.
+// decorate adds the session's part to a header: the cookie, if there are cookies, and the fields that keep
+// caches from giving one visitor's response to another. A response that begins before the handler has ended
+// counts as a response that uses the session, since the handler may still read the session. So does a
+// response after a session.Start that has failed.
 func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
 	used := rq.session != nil && (early || keep.Used(rq.session)) // perhaps after its commit
-	// Shared caches must not keep the response, unless it says itself what caches may do; and it varies by
-	// cookie or token. Both, since some caches ignore Vary.
+	// Shared caches must not keep the response, unless the handler has said what caches may do. The response
+	// also varies by cookie or token. Both are needed, since some caches ignore Vary.
 	_, chosen := h["Cache-Control"]
 	vary := rq.sessions.cookies.vary
 	switch {
@@ -40,7 +40,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	}
 }
 
-// varyBy adds a field to Vary, and makes one line of all of it, since some caches look only at the
+// varyBy adds a field to Vary, and joins all lines of Vary into one, since some caches look only at the
 // last line (nginx up to 1.22).
 func varyBy(h http.Header, name string) {
 	fields := strings.Split(strings.Join(h["Vary"], ","), ",")
@@ -56,9 +56,8 @@ func varyBy(h http.Header, name string) {
 	h.Set("Vary", strings.Join(append(fields, name), ", "))
 }
 
-// forbidCaching keeps a response out of every cache. Content delivery networks and
-// nginx obey headers of their own before Cache-Control (RFC 9213), so those of the
-// handler or its surroundings are removed.
+// forbidCaching keeps a response out of every cache. Content delivery networks and nginx obey their special
+// headers before Cache-Control (RFC 9213), so forbidCaching removes these headers.
 func forbidCaching(h http.Header) {
 	for name := range h {
 		lower := strings.ToLower(name)

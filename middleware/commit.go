@@ -19,16 +19,16 @@ import (
 //	decide        says what that means (decide.go)
 //	carryOut      does it: it writes the record, and releases the lock
 //
-// What gives the session another id, or ends it, is in id.go; what has no lock, in optimistic.go.
+// Commits that give the session another id, or end it, are in id.go; commits without a lock, in optimistic.go.
 type commit struct {
 	rq     *request
-	by     string      // what made it necessary
+	by     string      // why the commit is made now
 	change keep.Change // what the handler has done
-	done   event       // what a hook is to be called for
+	done   event       // the event for which a hook must be called
 }
 
-// commit saves the session and releases its lock when it is first called, and after each Reopen.
-// Otherwise it returns the error of the last time. begins: the response begins if that succeeds.
+// commit saves the session and releases its lock when it is first called, and after each Reopen. Any other
+// call returns the error of the last commit. begins: the response begins if the commit succeeds.
 func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
 	rq.mu.Lock()
@@ -59,8 +59,8 @@ func (rq *request) commit(by string, begins bool) error {
 
 const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
 
-// closeSession closes the session, which says what the handler has done to it. The error says why nothing of
-// that may be saved.
+// closeSession closes the session, which says what the handler has done to it. The error says why the changes
+// must not be saved.
 func (c *commit) closeSession() (err error) {
 	rq := c.rq
 	c.change, err = keep.Close(rq.session, c.by)
@@ -75,11 +75,11 @@ func (c *commit) closeSession() (err error) {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
 	}
 	if err == nil && (c.change.Changed || c.change.Renewed || c.change.Destroyed) {
-		// If the request's own deadline is over, what set it, such as an http.TimeoutHandler, has sent a failure
-		// already. A client that has gone away, which cancels the context, is no such case. A deadline that
-		// passes during the commit is not seen.
+		// If the request's own deadline has passed, the client has got a failure already, for example from an
+		// http.TimeoutHandler. A client that has gone away cancels the context instead. A deadline that passes
+		// during the commit is not noticed.
 		if ended := rq.base.Context().Err(); errors.Is(ended, context.DeadlineExceeded) {
-			err = fmt.Errorf("middleware: the request's deadline was over, so its session was not saved: %w", ended)
+			err = fmt.Errorf("middleware: the request's deadline had passed, so its session was not saved: %w", ended)
 		}
 	}
 	return err
@@ -87,12 +87,12 @@ func (c *commit) closeSession() (err error) {
 
 // carryOut does what decide says.
 func (c *commit) carryOut() error {
-	// The store does not break off a commit when the context ends, so if the client has gone away,
-	// the effect of its request is saved nevertheless.
+	// The store does not break off a commit when the context ends. So the effect of a request is saved even
+	// if its client has gone away.
 	rq, ctx := c.rq, c.rq.base.Context()
 	hold, do := rq.hold, decide(rq.origin, c.change)
 	if do == save && hold.Record.User == "" && strings.Contains(rq.identity.knownID(), ".") {
-		do = renew // the id is a user's, but the record was replaced, and whose the session was is lost with it
+		do = renew // the id is a user's, but the record was replaced, and its user is lost
 	}
 	switch do {
 	case leave:
@@ -113,7 +113,7 @@ func (c *commit) carryOut() error {
 		return err
 	case saveUnlocked:
 		return c.saveUnlocked(ctx)
-	default: // in a function of its own, whose large frame the others can do without
+	default: // a separate function, since its large stack frame would cost the other cases time
 		return c.changeID(context.WithoutCancel(ctx), do)
 	}
 }
@@ -124,7 +124,7 @@ func (rq *request) markEnded() {
 	rq.identity.setEnded()
 }
 
-// abandon releases the lock and saves nothing, unless the session was committed before. by is why.
+// abandon releases the lock and saves nothing, unless the session was committed before. by says why.
 func (rq *request) abandon(by string) {
 	rq.mu.Lock()
 	defer rq.mu.Unlock()

@@ -13,8 +13,8 @@ type requestKey struct{}
 // A handlerContext is the context of a handler. It holds the request and, unless the mode is Lazy,
 // its session, and ends when the handler has returned or the lock is lost.
 //
-// Most handlers neither wait for its end nor derive a cancellable context from it. So what package
-// context needs for that is only made when it is asked for, which spares a request half a
+// Most handlers neither wait for the end of their context nor derive a cancellable context from it. So the
+// context that package context needs for either is made only on demand, which spares a request half a
 // microsecond and seven allocations.
 type handlerContext struct {
 	context.Context // of the request as it came in
@@ -25,11 +25,11 @@ type handlerContext struct {
 	own      context.Context
 	cancel   context.CancelCauseFunc // ends own
 	ended    bool                    // without a cause, before own was made
-	returned bool                    // the handler has
+	returned bool                    // the handler has returned
 	waiting  context.CancelCauseFunc // ends a Reopen that waits; nil if there is none
 }
 
-// String is for those who print a context: what is in it changes.
+// String hides the fields from code that prints a context, since the fields change.
 func (c *handlerContext) String() string { return "middleware: the context of a handler" }
 
 // endContext ends the context. A cause is for context.Cause; nil is the end of the handler.
@@ -48,8 +48,8 @@ func (c *handlerContext) endContext(cause error) {
 	c.cancel(cause)
 }
 
-// awaitReturn arranges for cancel to be called when the handler returns, for a Reopen that waits. A
-// handlerContext ends then, too, but also for reasons that need not concern a waiter, such as a
+// awaitReturn arranges for cancel to be called when the handler returns, for a Reopen that waits. The
+// handlerContext also ends then, but it may end before for reasons that do not concern a Reopen, such as a
 // client that has gone away.
 func (c *handlerContext) awaitReturn(cancel context.CancelCauseFunc) error {
 	c.mu.Lock()
@@ -67,7 +67,7 @@ func (c *handlerContext) stopAwaiting() {
 	c.waiting = nil
 }
 
-// derive makes own, unless it is there. It is called with mu held.
+// derive makes own, unless it exists. It is called with mu held.
 func (c *handlerContext) derive() {
 	if c.own != nil {
 		return
@@ -87,8 +87,8 @@ func (c *handlerContext) Done() <-chan struct{} {
 
 func (c *handlerContext) Err() error { return c.current().Err() }
 
-// Value also finds what package context looks for: own, if there is one. So context.Cause says why
-// the lock was lost, and contexts that are derived from this one need no goroutine.
+// Value also finds own, if it exists, for package context. So context.Cause says why the lock was lost, and
+// contexts that are derived from a handlerContext need no goroutine.
 func (c *handlerContext) Value(key any) any {
 	switch key.(type) {
 	case requestKey:
@@ -101,7 +101,7 @@ func (c *handlerContext) Value(key any) any {
 	return c.current().Value(key)
 }
 
-// current returns own or, as long as that would say the same, the context that it is derived from.
+// current returns own or, as long as the two do not differ, the context that own is derived from.
 func (c *handlerContext) current() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *handlerContext) current() context.Context {
 	return c.own
 }
 
-// requestOf returns the request that ctx holds and that is s's own, or nil.
+// requestOf returns the request of s that ctx holds, or nil.
 func (s *Sessions) requestOf(ctx context.Context) *request {
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for rq != nil && rq.sessions != s {

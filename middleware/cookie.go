@@ -19,7 +19,7 @@ import (
 
 const (
 	minKey  = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
-	longer  = 512  // no genuine cookie is, so a longer one is not looked at
+	longer  = 512  // bytes: no genuine cookie is longer, so a longer cookie is not verified
 	largest = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
 	most    = 8    // cookies of one request that are verified, which costs an HMAC per key each
 )
@@ -28,8 +28,8 @@ const (
 type cookies struct {
 	pattern http.Cookie
 	token   func(*http.Request) string // not nil: there are tokens in place of cookies
-	vary    string                     // the header that has them
-	// These hold the keys, which printers must not find: they cannot look into a closure.
+	vary    string                     // the header with the cookies or tokens
+	// The closures below hide the keys: code that prints the struct cannot look into a closure.
 	signer   func() *securecookie.SecureCookie // with the newest key
 	checkers *sync.Pool                        // of *checker
 }
@@ -44,7 +44,7 @@ func newCookies(o Options) (cookies, error) {
 		if !reflect.DeepEqual(rest, http.Cookie{}) {
 			return c, errAttributes
 		}
-		// Secure, so that a name that is good for a cookie is good for tokens.
+		// Secure, so that each name that is valid for a cookie is valid for tokens.
 		c.token, c.vary, p.Secure = o.Token, "Authorization", true
 	}
 	if p.Name == "" {
@@ -58,16 +58,16 @@ func newCookies(o Options) (cookies, error) {
 	if len(o.Keys) == 0 {
 		return c, fmt.Errorf("middleware: Options.Keys is empty: give at least one key of at least %d random bytes", minKey)
 	}
-	var keys [][]byte // the caller may wipe its own
+	var keys [][]byte // copies: the caller may wipe o.Keys
 	for i, key := range o.Keys {
 		if len(key) < minKey {
-			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
+			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random bytes", i, len(key), minKey)
 		}
 		keys = append(keys, slices.Clone(key))
 	}
 	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})
 	c.signer = func() *securecookie.SecureCookie { return signer }
-	// No session outlives its signature, which is made when the session is, or later: see reissue.
+	// No session outlives its signature, which is made when the session begins, or later: see reissue.
 	maxAge := int64((max(o.Lifetime, keep.LongestCookie)-1)/time.Second + 1) // rounded up
 	c.checkers = &sync.Pool{New: func() any { return newChecker(p.Name, keys, maxAge) }}
 	return c, nil
@@ -99,7 +99,7 @@ func checkCookie(p *http.Cookie) error {
 }
 
 // readIDs appends to ids the public ids of the request's genuine cookies, all different and in the
-// browser's order: longer paths first, then older cookies. The secrets themselves are not needed any more.
+// browser's order: longer paths first, then older cookies. The secrets are not needed any more.
 func (c *cookies) readIDs(r *http.Request, ids []string) []string {
 	if c.token != nil {
 		if id := c.idOf(c.token(r)); id != "" {
@@ -120,8 +120,8 @@ func (c *cookies) readIDs(r *http.Request, ids []string) []string {
 // for, until do returns false. The id is "" if the cookie is not genuine. Such a cookie counts as no cookie
 // at all: a forger learns nothing from the response.
 //
-// Only the first eight cookies that may be genuine are verified, so a request with thousands of
-// them costs little. A sibling domain that plants that many hides the visitor's own.
+// Only the first eight cookies that may be genuine are verified, so a request with thousands of cookies costs
+// little. A sibling domain that plants eight cookies hides the visitor's cookie.
 //
 // The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
 func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more bool)) {
@@ -148,7 +148,7 @@ func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more 
 	}
 }
 
-// issue returns the cookie that signs raw, which is a cookieKey. If the session has an end of its own, the cookie lasts until then.
+// issue returns the cookie that signs raw, the bytes of a cookieKey. See withValue for how long the cookie lasts.
 func (c *cookies) issue(raw []byte, own *records.Times) (*http.Cookie, error) {
 	value, err := c.signer().Encode(c.pattern.Name, raw)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *cookies) issue(raw []byte, own *records.Times) (*http.Cookie, error) {
 	return c.withValue(value, own), nil
 }
 
-// deletion returns the cookie that makes the client delete its own.
+// deletion returns the cookie that makes the client delete the session's cookie.
 func (c *cookies) deletion() *http.Cookie {
 	cookie := c.pattern
 	cookie.MaxAge = -1

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// A checker verifies cookies that securecookie has signed: the base64 of "date|secret|signature",
-// in which the secret is in base64 once more, and the signature is an HMAC-SHA256 of
-// "name|date|secret". It accepts exactly what securecookie accepts, if the base64 is canonical. Nearly every request has a cookie to be verified, so there is a verifier of our own: it takes
-// a fifth of the time of securecookie's, and leaves no garbage but the id.
+// A checker verifies cookies that securecookie has signed: the base64 of "date|secret|signature", in which the
+// secret is in base64 once more, and the signature is an HMAC-SHA256 of "name|date|secret". A checker accepts
+// exactly the cookies that securecookie accepts, if their base64 is canonical. Nearly every request has a
+// cookie, and a checker takes a fifth of the time that securecookie takes, and leaves no garbage but the id.
 //
-// It is used by one goroutine at a time, and keeps nothing of a cookie.
+// One goroutine at a time uses a checker, which keeps nothing of a cookie.
 type checker struct {
 	prefix []byte      // the name with its separator
 	macs   []hash.Hash // of all keys, newest first
 	maxAge int64       // of a signature, in s
 
-	// Room for what a cookie says, since what a hash.Hash is given cannot be on the stack.
+	// Room for the contents of a cookie: bytes that are passed to a hash.Hash cannot be on the stack.
 	plain, secret [longer]byte
 	sum           [sha256.Size]byte
 }
@@ -36,8 +36,8 @@ func newChecker(name string, keys [][]byte, maxAge int64) *checker {
 
 var strictBase64 = base64.URLEncoding.Strict()
 
-// verify returns the public id that a cookie's value stands for, or "" if it is not genuine.
-// wellFormed reports whether it was worth verifying.
+// verify returns the public id that a cookie's value stands for, or "" if the cookie is not genuine.
+// wellFormed reports whether the cookie was worth verifying.
 func (k *checker) verify(value string) (id string, wellFormed bool) {
 	if len(value) > longer {
 		return "", false
@@ -45,8 +45,8 @@ func (k *checker) verify(value string) (id string, wellFormed bool) {
 	defer clear(k.plain[:])
 	defer clear(k.secret[:])
 	n, err := strictBase64.Decode(k.plain[:], []byte(value))
-	// There are other ways to write the same bytes, with line breaks for one. A cookie that nobody
-	// issued is not genuine.
+	// There are other ways to write the same bytes, for example with line breaks. A cookie written in
+	// another way was not issued here, so it is not genuine.
 	if err != nil || base64.URLEncoding.EncodedLen(n) != len(value) {
 		return "", false
 	}
@@ -63,8 +63,8 @@ func (k *checker) verify(value string) (id string, wellFormed bool) {
 }
 
 // signed returns the date and the secret, in base64, if they were signed with the key of mac, and the
-// signature is not too old. The date is one of ours then, so a date in the future only means that the
-// clocks of two servers differ.
+// signature is not too old. A signed date comes from one of our servers, so a date in the future only means
+// that the clocks of two servers differ.
 func (k *checker) signed(mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
 	unix, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, signature, found := bytes.Cut(rest, []byte("|"))

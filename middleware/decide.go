@@ -18,7 +18,7 @@ const (
 	readOnly                 // a record, read without a lock
 	locked                   // a record, whose lock is held
 	optimistic               // a record, read without a lock; it may be saved
-	ended                    // none any more: a commit of this request has ended it
+	ended                    // a commit of this request has ended the session
 )
 
 // action is what a commit does.
@@ -29,29 +29,30 @@ const (
 	touch                      // extend the idle timeout, and unlock
 	save                       // write the record, and unlock
 	create                     // write the first record of a new id; set the cookie
-	anew                       // the same in place of an ended session, whose id is the request's until then
+	anew                       // the same, in place of an ended session, whose id the request has until then
 	renew                      // move to a new id, and unlock; set the cookie
 	destroy                    // end the session, and unlock; delete the cookie
 	forget                     // delete a cookie that leads nowhere
 	refuse                     // fail: an ended session was written to
-	saveUnlocked               // write the record without a lock, or acquire that and see
+	saveUnlocked               // write the record without a lock, or acquire the lock first: see optimistic.go
 )
 
 // decide returns what to do with a session that came from o and had change c.
 //
-// If another request has ended the session, the client may have a new cookie by now, or get one at any
-// moment. A later response must not take that cookie away, so as a rule this one leaves the client's
-// cookies alone, and a write is refused. But the client may as well have no other cookie: the response
-// with the new one was lost, or somebody else has ended the session. If it could not write then, it
-// would be shut out until the tombstone is gone. So two kinds of requests begin a new session: one that
-// calls Renew, since a login does not depend on what was in the session before; and a navigation, since
-// the browser shows the visitor what comes of it and makes one at a time. Requests that run in the
-// background meanwhile are refused.
+// If another request has ended the session, the client may have a new cookie already, or get a new cookie at
+// any moment. A response must not take the new cookie away. So as a rule the response leaves the client's
+// cookies alone, and a write is refused.
 //
-// Only a session that had ended when the request came for it is gone in this sense. One that is
-// ended while a request holds it, by a command from elsewhere, is still locked to decide. The
-// store then refuses what the commit writes, also a Renew: whoever ends a session ends what is
-// under way in it, a login included, whose rights may be the reason.
+// But the client may also have no other cookie: the response with the new cookie was lost, or another client
+// has ended the session. If such a client could not write, it would be locked out until the tombstone expires.
+// So two kinds of requests begin a new session: a request that calls Renew, since a login does not depend on
+// the old session's content; and a navigation, since the browser makes one navigation at a time, and shows the
+// visitor the result. Requests in the background are refused.
+//
+// Only a session that had ended when the request asked for it is gone in this sense. If a session is ended
+// while a request holds it, its origin is still locked. The store then refuses the commit's write, even a
+// Renew: ending a session also ends the requests under way in it. That includes a login, since its rights may
+// be the reason for ending the session.
 func decide(o origin, c keep.Change) action {
 	gone := o == goneID || o == gonePage
 	switch {
@@ -90,13 +91,13 @@ func decide(o origin, c keep.Change) action {
 
 // navigates reports whether a request with this header was sent by a browser that goes to another
 // page: by a link, a form, a reload or the address bar. A frame counts, too, since a whole
-// application may live in one.
+// application may live in a frame.
 //
-// Browsers say so in Sec-Fetch-Mode, which no script can set, but only over HTTPS or to localhost,
-// and Safari since 16.4. Without that header a request is a navigation if Accept names XHTML: all
-// browsers send that when they navigate, and no fetch or XMLHttpRequest does unless its script sets the
-// header. A prefetch is no navigation, since the visitor does not see the page yet. In doubt a request is
-// no navigation: the harm is an error instead of a new session.
+// Browsers say so in Sec-Fetch-Mode, which no script can set, but only over HTTPS or to localhost, and Safari
+// only since 16.4. Without that header a request is a navigation if its Accept header names XHTML: all
+// browsers send XHTML there when they navigate, and a fetch or XMLHttpRequest does so only if its script sets
+// the header. A prefetch is not a navigation, since the visitor does not see the page yet. In doubt a request
+// is not a navigation: the harm is an error instead of a new session.
 func navigates(h http.Header) bool {
 	purpose, _, _ := strings.Cut(h.Get("Sec-Purpose"), ";") // prefetch, or prefetch;prerender
 	if strings.EqualFold(strings.TrimSpace(purpose), "prefetch") {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A draft is what the first run of an optimistic handler does to its response and its connection, beside
-// the body. The second run has the same ResponseWriter around it, and must find none of that. Nor must it
-// find what a goroutine of the first run puts into the header later. So the handler has a header of its
-// own until the response begins, and the deadlines that it sets wait until then, too.
+// A draft is what the first run of an optimistic handler does to its response and its connection, apart from
+// the body. The second run has the same ResponseWriter around it, and must not see any of the first run's
+// work, nor what a goroutine of the first run adds to the header later. So until the response begins, the
+// handler has a separate header, and the deadlines that it sets are delayed.
 type draft struct {
 	header http.Header // the handler's
-	shown  http.Header // what the header around us has of it
-	waits  []func()    // what is to be done to the connection
+	shown  http.Header // what was copied from header to the header around us
+	waits  []func()    // calls that change the connection when the response begins
 }
 
 // newDraft returns the draft of a handler that may run again.
@@ -26,7 +26,7 @@ func (rw *response) newDraft() *draft {
 	return d
 }
 
-// showHeader gives the header around us what the handler has changed in its own since the last time.
+// showHeader copies to the header around us what the handler has changed in its own header since the last call.
 func (rw *response) showHeader() {
 	d, live := rw.draft, rw.around.Header()
 	for name := range d.shown {
@@ -36,7 +36,7 @@ func (rw *response) showHeader() {
 	}
 	for name, values := range d.header {
 		if shown, ok := d.shown[name]; !ok || !slices.Equal(values, shown) {
-			live[name] = slices.Clip(values) // so that nobody appends to the other's
+			live[name] = slices.Clip(values) // so that an append to one header does not change the other
 		}
 	}
 }
@@ -49,14 +49,14 @@ func (rw *response) publishDraft() {
 	}
 }
 
-// showSentHeader lets a handler that has kept its header see there what was added when the response
-// began. What the handler adds later, trailers, is shown at its end.
+// showSentHeader adds to the handler's header what was added when the response began, for a handler that has
+// kept its header. The trailers that the handler adds later are shown when it ends.
 func (rw *response) showSentHeader() {
 	maps.Copy(rw.draft.header, rw.around.Header().Clone())
 	rw.draft.shown = rw.draft.header.Clone()
 }
 
-// What follows is what http.ResponseController looks for.
+// http.ResponseController looks for the methods below.
 
 // SetReadDeadline is described in http.ResponseController.
 func (rw *response) SetReadDeadline(t time.Time) error {
@@ -77,8 +77,8 @@ func (rw *response) EnableFullDuplex() error {
 	return control[interface{ EnableFullDuplex() error }](rw, (*http.ResponseController).EnableFullDuplex)
 }
 
-// control does to the connection what a writer that is a T can do: at once, or if the handler may run
-// again, when the response begins.
+// control calls do, which needs a writer that is a T: at once, or if the handler may run again, when the
+// response begins.
 func control[T any](rw *response, do func(*http.ResponseController) error) error {
 	around := http.NewResponseController(rw.around)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A rule is what is made of an error.
+// A rule says how an error is logged, and which status it gets.
 type rule struct {
 	err    error
 	kind   string // in the log
@@ -18,8 +18,8 @@ type rule struct {
 	level  slog.Level
 }
 
-// rules are in the order in which they are asked: an error may wrap several of these errors. A client
-// that went away is nobody's fault, and a logout in another tab is a fact of life.
+// rules are in the order in which they are tried, since an error may wrap several of their errors. The level is
+// low for events that are no fault, such as a client that has gone away, or a logout in another tab.
 var rules = []rule{
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
 	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo}, // also one that is gone
@@ -49,20 +49,19 @@ func ruleOf(err error) rule {
 
 // Status returns the HTTP status for an error of the session:
 //
-//   - 503 if another try may succeed: the session was busy for too long, its lock was lost, another
-//     request has changed it, Redis is unavailable, the client has gone away, or the request's own
-//     deadline is over;
+//   - 503 if a retry may succeed: the session was busy for too long, its lock was lost, another request has
+//     changed it, Redis is unavailable, the client has gone away, or the request's own deadline has passed;
 //   - 409 for a write to a session that another request has ended;
-//   - 401 with Options.Token: the same, and a write of a request that has no token, or one that leads
+//   - 401 with Options.Token: the same, and a write of a request that has no token, or whose token leads
 //     to no session any more;
-//   - 404 for store.ErrNotFound, which End, Peek and Update return for an id that leads to no session.
-//     Options.OnError is never called with it: a request without a session begins one;
+//   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.
+//     Options.OnError is never called with store.ErrNotFound: a request without a session begins a new session;
 //   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
-//   - 500 for the rest, which are mistakes: a value that cannot be encoded, a change that
+//   - 500 for all other errors, which are mistakes: a value that cannot be encoded, a change that
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
-// A gone says why a session is over if no other request has ended it, and is an ErrGone.
+// A gone is an ErrGone for a session that has no tombstone, or that this request itself has ended.
 type gone string
 
 func (g gone) Error() string { return string(g) }
@@ -70,7 +69,7 @@ func (g gone) Error() string { return string(g) }
 // Is makes errors.Is find store.ErrGone.
 func (g gone) Is(target error) bool { return target == store.ErrGone }
 
-// respondError logs err and makes it the response. Nothing of a response may have been sent yet.
+// respondError logs err and makes it the response. It must not be called after part of a response was sent.
 func (s *Sessions) respondError(w http.ResponseWriter, rq *request, err error) {
 	status := Status(err)
 	if !errors.Is(err, session.ErrClosed) { // which ChangedLate has logged
@@ -81,7 +80,7 @@ func (s *Sessions) respondError(w http.ResponseWriter, rq *request, err error) {
 		w.Header().Set("Retry-After", "1") // seconds
 	}
 	if status == http.StatusUnauthorized {
-		challenge := "Bearer" // by RFC 6750 it says what is wrong with a token only if one was sent
+		challenge := "Bearer" // RFC 6750: only a request with a token is told what is wrong
 		if s.cookies.token(rq.base) != "" {
 			challenge = `Bearer error="invalid_token"`
 		}
@@ -94,13 +93,13 @@ func (s *Sessions) respondError(w http.ResponseWriter, rq *request, err error) {
 	http.Error(w, rq.sentence(status, err), status)
 }
 
-// sentence is all that the client learns of an error.
+// sentence returns all that the client learns of an error.
 func (rq *request) sentence(status int, err error) string {
 	rq.mu.Lock()
 	saved := rq.saved // by a commit before the one that has failed
 	rq.mu.Unlock()
 	switch {
-	case errors.Is(err, store.ErrUnavailable): // it may have been saved all the same
+	case errors.Is(err, store.ErrUnavailable): // the session may have been saved
 		return "The session is not available just now. Please try again."
 	case saved, errors.Is(err, session.ErrClosed):
 		return "Not all of this was saved. Please check before you try again."

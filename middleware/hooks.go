@@ -4,25 +4,25 @@ import "context"
 
 // Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
 //
-// Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook makes
-// no other request wait, since the session is free by then. But the response waits: a hook is called
-// before the response's first byte, unless the handler has sent that already. A commit that fails calls
+// Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
+// make other requests wait, since the lock is released before. But the response waits: a hook is called
+// before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
 // no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
 // the process may die after a commit.
 //
-// The context has the values of the handler's context, or of the context that Update was called with, but
-// it does not end: a client that goes away must not keep a line out of the log. From the handler's context
-// session.FromContext returns the session, which is closed: it can be read, but to change it is a mistake,
-// as after any commit. A panic in a hook goes on like a panic in the handler or in Update's function, but
-// what was saved stays saved.
+// The context has the values of the handler's context, or of the context that Update was called with. The
+// context does not end, so that a client that goes away does not keep a line out of the log. From the
+// handler's context session.FromContext returns the session, which is closed: a hook may read the session,
+// but to change it is a mistake, as after any commit. A panic in a hook goes on like a panic in the handler or
+// in Update's function, but the saved changes stay saved.
 //
 // No hook is called for sessions that expire, that a login ends because of MaxSessions, or that are
 // deleted in Redis by other means.
 type Hooks struct {
 	// Begin is called when the first record of a session was stored.
 	Begin func(ctx context.Context, id string)
-	// Renew is called when a session has got another id, by session.Renew or Login, or if it is a
-	// user's by Remember. The old one is dead.
+	// Renew is called when a session has got another ID, by session.Renew or Login, or by Remember if a user
+	// is logged in. The old ID is dead.
 	Renew func(ctx context.Context, old, id string)
 	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll.
 	End func(ctx context.Context, id string)

@@ -20,9 +20,9 @@ import (
 // parts, of which the first is a tag that stands for the user; see internal/records/user.go. The cookie
 // then has the 12 bytes of the tag and the secret, under one signature.
 
-// A cookieKey is what a cookie opens a session with.
+// A cookieKey is the part of a cookie that opens a session.
 type cookieKey struct {
-	tag    []byte // of the user; none for a session that nobody has logged in to
+	tag    []byte // of the user; empty if no user is logged in
 	secret secret.Secret
 }
 
@@ -32,13 +32,13 @@ const (
 	secretSize = 32
 )
 
-// raw returns what a cookie signs.
+// raw returns the bytes that a cookie signs.
 func (k cookieKey) raw() []byte { return append(slices.Clip(k.tag), k.secret.Bytes()...) }
 
-// publicID returns the public id: that of the secret; or if there is a tag, the tag and the first half of the
-// secret's id, which is 66 bits. Of a user's million sessions two would have the same id with a probability
-// of 10^-8, and a new session never takes the place of another. What this means for those who have a
-// signing key is in SECURITY.md.
+// publicID returns the public id: without a tag, the secret's id; with a tag, the tag and the first half of the
+// secret's id, which is 66 bits. If a user has a million sessions, two have the same id with a probability of
+// 10^-8, and a new session never takes the place of another. SECURITY.md says what an attacker with a signing
+// key could do.
 func (k cookieKey) publicID() string { return tagged(k.tag, k.secret.ID()) }
 
 func tagged(tag []byte, id string) string {
@@ -51,7 +51,7 @@ func tagged(tag []byte, id string) string {
 	return string(append(text, id[:len(id)/2]...))
 }
 
-// idOfRaw returns the public id for what a cookie has signed, or "".
+// idOfRaw returns the public id for the bytes that a cookie has signed, or "".
 func idOfRaw(raw []byte) string {
 	var tag []byte
 	if len(raw) == tagSize+secretSize {
@@ -74,7 +74,7 @@ func isID(id string) bool {
 	return isBase64(id, 16)
 }
 
-// isBase64 reports whether s is the base64url of some bytes, in the one form that we write.
+// isBase64 reports whether s is the base64url of size bytes, in the form in which we write it.
 func isBase64(s string, size int) bool {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	return err == nil && len(b) == size && len(s) == base64.RawURLEncoding.EncodedLen(size) // no line breaks
@@ -94,7 +94,7 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 		return err
 	case destroy:
 		rq.hold, err = nil, hold.Destroy(ctx)
-		if errors.Is(err, store.ErrGone) { // ended by EndAll, say: that is what was wanted
+		if errors.Is(err, store.ErrGone) { // already ended, for example by EndAll
 			do, err = leave, nil
 		}
 	}
@@ -106,12 +106,12 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	return err
 }
 
-// beginID begins the id of a new session, or a new id of the one that is held: Login's, too.
+// beginID begins the id of a new session, or a new id of the session that is held, as after Login.
 func (c *commit) beginID(ctx context.Context, do action) error {
 	rq, s, change := c.rq, c.rq.sessions, c.change
 	switch byToken := s.cookies.token != nil; {
 	case byToken && c.by == handlerEnd && do == create && !change.Renewed:
-		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // which is a mistake of the client, or of the handler
+		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // a mistake of the client, or of the handler
 	case byToken && c.by == handlerEnd:
 		return errNobody
 	case !byToken && rq.begun:
@@ -119,8 +119,8 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	}
 	var key cookieKey
 	if do == create {
-		_ = rq.SessionID()              // which the handler may know already
-		key.secret = rq.identity.secret // which stays the same from then on
+		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
+		key.secret = rq.identity.secret // does not change any more
 	} else {
 		key.secret = secret.New()
 	}
@@ -146,7 +146,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		hold := rq.hold
 		rq.hold, hold.Record = nil, record
 		err = hold.Renew(ctx, id, change.Data())
-		record.Own = hold.Record.Own // of which the new id does not keep all
+		record.Own = hold.Record.Own // a new id does not keep all of them
 	default:
 		record.Data = change.Data()
 		err = s.store.CreateRecord(ctx, id, record, s.terms)

@@ -11,24 +11,24 @@ import (
 	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// An identity says which session a request has, and what is stored of it. It has a mutex of its own:
-// Session.ID and Session.Expires may be called, and a late change logged, while request.mu is held for
-// a commit.
+// An identity says which session a request has, and what is stored of that session. It has a separate mutex,
+// since Session.ID and Session.Expires may be called, and a late change may be logged, while request.mu is
+// held for a commit.
 type identity struct {
 	mu      sync.Mutex     // guards the rest; nothing else is locked while it is held
 	pattern string         // of the route, if it is known
 	id      string         // the public id; empty until a new session needs one
 	secret  secret.Secret  // of a new session that has an id
-	created int64          // when what is stored began, in Unix ms; 0: nothing is stored; or endedNow
-	own     *records.Times // of what is stored
+	created int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
+	own     *records.Times // of the stored session
 	arrived time.Time      // the request's arrival; or its last EndAll, since a login in the same request comes after that
 }
 
 // endedNow is identity.created of a session that this request has ended.
 const endedNow = math.MinInt64
 
-// sessionID returns the public id. A new session gets its secret when its id is asked for: most never
-// need one.
+// sessionID returns the public id. A new session gets its secret when sessionID is first called, since most
+// new sessions never need a secret.
 func (i *identity) sessionID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -52,7 +52,7 @@ func (i *identity) setID(id string) {
 	i.id = id
 }
 
-// setStored remembers what SessionExpires needs to know of the record that is stored.
+// setStored remembers what SessionExpires needs to know about the stored record.
 func (i *identity) setStored(created time.Time, own *records.Times) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,8 +83,8 @@ func (i *identity) setPattern(pattern string) {
 	i.pattern = cmp.Or(i.pattern, pattern)
 }
 
-// label tells waiters what holds the session: the method, and the route's pattern if a router has found
-// it. It has no part of the path itself, which may be a secret, as in the link of a mail.
+// label tells waiters which request holds the session: the method, and the route's pattern if a router has
+// found it. The label has no part of the path, which may be secret, as in the link of a mail.
 func (rq *request) label() string {
 	if label := rq.sessions.options.Label; label != nil {
 		return label(rq.base)
@@ -96,8 +96,8 @@ func (rq *request) label() string {
 	return method + " " + route
 }
 
-// name returns the method, cut short since a client may have made it up, and the route's pattern without its
-// method, if it is known.
+// name returns the method, cut short since a client may have made it up, and the route's pattern, if it is
+// known, without the pattern's method.
 func (rq *request) name() (method, route string) {
 	method = rq.base.Method
 	i := &rq.identity
@@ -106,14 +106,14 @@ func (rq *request) name() (method, route string) {
 	return method[:min(len(method), 16)], i.pattern[strings.Index(i.pattern, " ")+1:]
 }
 
-// arrival returns when the request counts as one that has arrived.
+// arrival returns the time that counts as the request's arrival.
 func (i *identity) arrival() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.arrived
 }
 
-// setArrival makes the request count as one that has arrived now.
+// setArrival makes the request count as having arrived now.
 func (i *identity) setArrival() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
-// log writes a line about the request, unless there were enough of its kind lately. It uses the
-// context of the request as it came in, since a log handler must not find the session in it, which may
-// just be opened.
+// log writes a line about the request, unless enough lines of its kind were written lately. Its context is that
+// of the request as it came in: a log handler must not find the session there, since another goroutine may be
+// opening the session.
 func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Attr) {
 	rq.sessions.logLine(rq.base.Context(), level, kind, message, func() []slog.Attr {
 		method, route := rq.name()
@@ -21,7 +21,7 @@ func (rq *request) log(level slog.Level, kind, message string, attrs ...slog.Att
 	})
 }
 
-// logLine writes a line with what attrs returns, unless there were enough of its kind lately.
+// logLine writes a line with what attrs returns, unless enough lines of its kind were written lately.
 func (s *Sessions) logLine(ctx context.Context, level slog.Level, kind, message string, attrs func() []slog.Attr) {
 	logger := cmp.Or(s.options.Logger, slog.Default())
 	if !logger.Enabled(ctx, level) {

@@ -9,19 +9,19 @@
 //
 // # When the session is committed
 //
-// At the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack, and a body that
-// outgrows the buffer. From then on the session is closed and its lock free, so a stream or a long
-// download holds nothing, until session.Reopen locks the session again. A change that comes while it is
-// closed cannot be saved any more. It is logged, and as long as nothing of the response has left, an error
-// becomes the response: see session.ErrClosed. A response that has begun is cut off, so that no client
-// takes it for complete. A response that was flushed completely cannot be cut off any more.
+// A session is committed at the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack,
+// and a body that outgrows the buffer. Then the session is closed and its lock released, so a stream or a long
+// download holds no session, until session.Reopen locks the session again. A change to a closed session cannot
+// be saved any more. The change is logged, and if the response has not begun, an error becomes the response:
+// see session.ErrClosed. A response that has begun is cut off, so that no client takes it for complete. A
+// response that was flushed completely cannot be cut off any more.
 //
-// A commit does not end with the request's context: if the client goes away in the middle of a
-// request, its effect is saved nevertheless. The commit is bounded by the store's timeout. But if
-// the request's own deadline is over by then, as inside an http.TimeoutHandler, its changes are not
-// saved, since its client sees a failure.
+// A commit does not end with the request's context: if the client goes away in the middle of a request, the
+// changes are saved nevertheless. The commit is bounded by the store's timeout. But if the request's own
+// deadline has passed, as inside an http.TimeoutHandler, the changes are not saved, since the client sees a
+// failure.
 //
-// # What handlers see of it
+// # What handlers see
 //
 // Responses are unchanged except for Set-Cookie, Vary and Cache-Control. The ResponseWriter that handlers
 // get is always a Flusher, and it is a Hijacker if the connection can be taken over. If the underlying
@@ -43,7 +43,7 @@ package middleware
 //	   request.open              open.go
 //	    cookies.readIDs          cookie.go          finds the cookie
 //	     checker.verify          cookie_verify.go   verifies it, and derives the public id
-//	    readAhead                readahead.go       the client has sent its body before the lock is acquired
+//	    readAhead                readahead.go       reads a small body before the lock is acquired
 //	    opening.choose           open.go            tries the cookies' ids, nearly always one
 //	     opening.acquire         open.go            calls Engine.Take, which locks, and reads the record
 //	    opening.decode           open.go            makes the record a session
@@ -54,13 +54,13 @@ package middleware
 //	    request.commit           commit.go          once, and after each Reopen (reopen.go)
 //	     commit.closeSession     commit.go          closes the session, which says what has changed
 //	     commit.carryOut         commit.go          calls Hold.SaveContent, which writes the record, and unlocks
-//	      decide                 decide.go          says what is to be done
+//	      decide                 decide.go          chooses the action
 //	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
 //	    response.sendBuffered    response.go        sends the header, and the buffer
 //
-// What a commit does that begins or ends a session's id, as at a login, is in id.go. Which error becomes
-// which status is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records
-// continues from Engine.Take and Hold.SaveContent.
+// Commits that begin or end a session's id, as at a login, are in id.go. The status of each error is in
+// errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
+// Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"
@@ -79,24 +79,26 @@ import (
 // Options of the middleware. All but Keys may be left out.
 type Options struct {
 	// Keys sign the cookie: one or more keys of at least 32 random bytes each, newest first. The first key
-	// signs, all verify. To rotate without logging anybody out, first deploy the new key as the last one,
-	// then move it to the front. Remove the old key after Lifetime, or after the longest Remember.
+	// signs, all keys verify. To change keys without logging users out, first deploy the new key in the last
+	// place, then move it to the front. Remove the old key after Lifetime, or after the longest Remember.
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
 	// Lifetime is the absolute timeout, counted from the session's creation. A new id does not extend it.
 	// Default 24 h.
 	Lifetime time.Duration
-	// GuestTTL is the idle timeout of a session that nobody has logged in to: until Login or Renew. A flood
-	// of new visitors then fills Redis for that long only. Default TTL, which is also the longest.
+	// GuestTTL is the idle timeout of a session until Login or Renew. A short GuestTTL limits how long a flood
+	// of new visitors fills Redis. Default TTL, which is also the longest.
 	GuestTTL time.Duration
-	// LockWait is the longest a request waits for its session. Then the response is a 503. Default 10 s.
+	// LockWait is the longest time that a request waits for its session. Then the response is a 503.
+	// Default 10 s.
 	LockWait time.Duration
-	// MaxHold is the longest a request may hold its session. Then its context ends with store.ErrLost as
-	// the cause, it can no longer save, and the next request gets the session. Default 1 min.
+	// MaxHold is the longest time that a request may hold its session. Then the request's context ends with
+	// store.ErrLost as the cause, the request can no longer save, and the next request gets the session.
+	// Default 1 min.
 	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in this process. The next gets a 503 at
-	// once. Default 128.
+	// MaxWaiters is how many requests may wait for one session in this process. Any further request gets a
+	// 503 at once. Default 128.
 	MaxWaiters int
 	// MaxBytes is the largest encoded session. Default 1 MiB, which is generous: a session that
 	// large costs a request tens of milliseconds.
@@ -104,23 +106,21 @@ type Options struct {
 	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
 	// saves the session early. Default 64 KiB.
 	Buffer int
-	// Cookie is the pattern of the session's cookie. Without a Name: Name
-	// "__Host-session" and Secure. Path "/" and SameSite=Lax unless set, HttpOnly
-	// always. With a MaxAge, which should be Lifetime, it outlives the browser. For single sessions,
-	// session.Remember does that.
+	// Cookie is the pattern of the session's cookie. Without a Name: Name "__Host-session" and Secure. Path "/"
+	// and SameSite=Lax unless set, HttpOnly always. With a MaxAge, which should be Lifetime, the cookie stays
+	// when the browser is closed. session.Remember does the same for a single session.
 	Cookie http.Cookie
-	// Token returns the session's token that a request carries, or "": for clients that are no
-	// browsers, or keep no cookie. [Bearer] is for Authorization headers. Cookies are neither read
-	// nor set then: the handler gives the client the token that [Sessions.Token] returns. Of Cookie
-	// only the Name may be set, which is part of what is signed. Responses vary by Authorization. If
-	// the token is elsewhere, add to Vary yourself. Token may be called more than once for a request.
-	// Default: there is a cookie.
+	// Token returns the session's token that a request carries, or "", for clients that keep no cookie.
+	// [Bearer] is for Authorization headers. With Token, cookies are neither read nor set: the handler gives
+	// the client the token that [Sessions.Token] returns. Of Cookie only the Name may be set, which is part of
+	// the signed text. Responses vary by Authorization. If the token is elsewhere, add to Vary yourself. Token
+	// may be called more than once for a request. Default: there is a cookie.
 	Token func(*http.Request) string
-	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that ends the
-	// session that would expire first. With RefuseLogin the login fails instead: with
+	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that number ends the
+	// session that would expire first. With RefuseLogin the login fails instead, with
 	// store.ErrTooManySessions, which is a 403. RefuseLogin without MaxSessions is an error. Default 1,000:
-	// more than people have, and so few that a program which logs in again and again, and keeps no cookie,
-	// costs others nothing.
+	// more than people need, and so few that a program that logs in again and again, and keeps no cookie,
+	// does not harm other users.
 	MaxSessions int
 	RefuseLogin bool
 	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256
@@ -128,8 +128,8 @@ type Options struct {
 	Device func(*http.Request) string
 	// Hooks are called when sessions begin, get another id, or end. Default: none.
 	Hooks Hooks
-	// Mode says how to open a request's session. Default: Exclusive. A route may have a mode of
-	// its own, see [Sessions.ReadOnly].
+	// Mode says how to open a request's session. Default: Exclusive. A route may have its own mode, see
+	// [Sessions.Exclusive].
 	Mode func(*http.Request) Mode
 	// Label says what a request is called while it holds its session: in Redis, and in the log lines and
 	// errors of waiters. It must not contain secrets; a URL path may contain one. Default: the method, and
@@ -139,21 +139,22 @@ type Options struct {
 	// Status(err). Retry-After is set already if it applies, and the error is logged. Default: a line of
 	// plain text.
 	OnError func(http.ResponseWriter, *http.Request, error)
-	// OnCorrupt decides about a record that is damaged, of an unknown version or too large. The request
-	// fails with the error that it returns. If it returns nil, the record is replaced by an empty session
-	// without a user; if the old one had a user, it also gets a new ID. Default: the error as it is.
+	// OnCorrupt decides about a record that is damaged, of an unknown version or too large. If OnCorrupt
+	// returns an error, the request fails with it. If OnCorrupt returns nil, an empty session without a user
+	// replaces the record; if the old session had a user, the empty session gets a new ID. Default: the
+	// request fails with the error that is passed to OnCorrupt.
 	OnCorrupt func(*http.Request, error) error
 	// Discard reports whether a response with this status, which the handler has chosen, means that the
-	// handler's work has failed. Then its changes to the session, Renew and Destroy too, are not saved, as
-	// after session.Discard. It is not called when the handler calls Commit. It is for frameworks that
-	// respond to a panic themselves, inside the sessions:
+	// handler's work has failed. If it has, its changes to the session, Renew and Destroy too, are not saved,
+	// as after session.Discard. Discard is not called when the handler calls Commit. Discard is for frameworks
+	// that respond to a panic themselves, inside the sessions:
 	//
 	//	Discard: func(status int) bool { return status >= 500 }
 	//
-	// Default: all is saved.
+	// Default: all changes are saved.
 	Discard func(status int) bool
-	// Logger gets one line for each error, and at most ten of a kind in a second. The next line says how
-	// many were left out. Default: slog.Default().
+	// Logger gets one line for each error, and at most ten lines of a kind in a second. The next line says how
+	// many lines were left out. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -200,7 +201,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mode, pattern := s.routeOf(next, r)
-		// Taking the lock again would make the request wait for itself.
+		// To acquire the lock again would make the request wait for itself.
 		if s.requestOf(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
@@ -278,8 +279,8 @@ func (rw *response) run(next http.Handler) {
 	finished = true
 }
 
-// copyBack gives the request that came in what was set in r, the handler's copy: net/http removes the
-// temporary files of an upload, and loggers show the pattern.
+// copyBack copies to the request that came in what was set in r, the handler's copy: net/http needs it to remove
+// the temporary files of an upload, and loggers to show the pattern.
 func (rq *request) copyBack(r *http.Request) {
 	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
 	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// errUnknownMode becomes the response if Options.Mode returns something else than the modes below.
+// errUnknownMode becomes the response if Options.Mode returns none of the modes below.
 var errUnknownMode = errors.New("middleware: Options.Mode has returned a value that is no Mode")
 
 // A Mode is how a request uses its session.
@@ -18,22 +18,20 @@ type Mode int
 const (
 	// Exclusive opens the session before the handler runs and keeps it locked until the commit.
 	Exclusive Mode = iota
-	// ReadOnly reads the session without a lock, in one round trip to Redis. It sees what was
-	// last saved, and neither waits for other requests nor makes them wait. A change is an error at the commit.
+	// ReadOnly reads the session without a lock, in one round trip to Redis. The handler sees what was last
+	// saved. It neither waits for other requests nor makes them wait. A change is an error at the commit.
 	ReadOnly
-	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves its changes in
-	// one more round trip if no other request has changed or locked the session. Otherwise the
-	// session is locked as in mode Exclusive. If another request has changed it, the first run's
-	// changes and response are discarded, and the handler runs again on the current data. What is
-	// left of the first run are informational responses, and what it has changed in the values of the
-	// request's context. Side effects that must not happen twice, such as mail, belong after a
-	// successful session.Commit, which may fail with store.ErrConflict, or in a route with another
-	// mode. Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A request
-	// with a body, or inside other Sessions, is Exclusive.
+	// Optimistic runs the handler on what was last saved, like ReadOnly, and saves its changes in one more
+	// round trip if no other request has changed or locked the session. Otherwise the session is locked as in
+	// mode Exclusive. If another request has changed the session, the first run's changes and response are
+	// discarded, and the handler runs again on the current data. Two effects of the first run stay: its
+	// informational responses, and its changes to the values of the request's context. Side effects that must
+	// not happen twice, such as mail, belong after a successful session.Commit, which may fail with
+	// store.ErrConflict, or in a route with another mode. Optimistic is for GET, HEAD, OPTIONS and TRACE;
+	// another method is an error. A request with a body, or inside other Sessions, is Exclusive.
 	Optimistic
-	// Lazy does nothing until the handler calls session.Start, and is Exclusive
-	// from there on. A Start that fails may be repeated. All calls together wait
-	// for at most LockWait, and later calls try once.
+	// Lazy does nothing until the handler calls session.Start, and then acts like Exclusive. A Start that
+	// fails may be repeated. All calls together wait for at most LockWait, and later calls try once.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None
@@ -55,17 +53,17 @@ var errLateMode = errors.New("middleware: the session was opened in another mode
 
 // Exclusive returns h with its session in mode Exclusive.
 //
-// This and the other four give one route a mode of its own:
+// Exclusive, ReadOnly, Optimistic, Lazy and None each give one route its own mode:
 //
 //	mux.Handle("GET /cart", sessions.ReadOnly(showCart))
 //	mux.Handle("POST /cart", addToCart)
 //	http.ListenAndServe(":8080", sessions.Handler(mux))
 //
 // Around an http.ServeMux, Handler asks the mux for the route before it opens the session. Handler cannot
-// see through other routers, nor through what is wrapped around the route. There, either let Options.Mode
-// return Lazy: the session is then opened in the route's mode, and a route without a mode has to call
+// see through other routers, nor through other handlers around the route. With these, either let Options.Mode
+// return Lazy: the session is then opened in the route's mode, and a route without a mode must call
 // session.Start. Or wrap the routes alone, each in its mode, and leave Handler out. If the session is
-// already open in another mode, the route answers with an error.
+// already open in another mode, the response is an error.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
@@ -85,7 +83,7 @@ func (s *Sessions) Lazy(h http.Handler) http.Handler { return &route{s, Lazy, h}
 // None returns h without a session, see [Sessions.Exclusive].
 func (s *Sessions) None(h http.Handler) http.Handler { return &route{s, None, h} }
 
-// A route is a handler with a mode of its own.
+// A route is a handler with its own mode.
 type route struct {
 	sessions *Sessions
 	mode     Mode
@@ -106,7 +104,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt.next.ServeHTTP(w, r)
 }
 
-// openRoute opens the session of a Lazy request in the mode of its route. A session that is open
+// openRoute opens the session of a Lazy request in the mode of its route. If the session is open already, it
 // must be open in that mode.
 func (rq *request) openRoute(r *http.Request, mode Mode) error {
 	rq.mu.Lock()
@@ -128,8 +126,8 @@ func (rq *request) openRoute(r *http.Request, mode Mode) error {
 	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errLateMode, route, mode, was)
 }
 
-// routeOf returns the mode of a request that comes in, and the pattern of its route if it is known by
-// then: next is asked if it is an http.ServeMux.
+// routeOf returns the mode of a request that comes in, and the pattern of its route, if it is known. If next is
+// an http.ServeMux, routeOf asks it for the route.
 func (s *Sessions) routeOf(next http.Handler, r *http.Request) (mode Mode, pattern string) {
 	pattern = r.Pattern
 	// For a CONNECT the mux may return a path, which may be a secret, instead of a pattern.

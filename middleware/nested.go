@@ -11,45 +11,44 @@ import (
 
 // # Two Sessions around one handler
 //
-// A program may wrap a handler with more than one Sessions: one for its visitors and one for its
-// staff, say, each with a cookie of its own. Every one of them makes a request and a response for what
-// comes in; the innermost are those that the handler sees. Nearly all of the package needs to know
-// nothing of that. What does, is here:
+// A program may wrap a handler with more than one Sessions: for example, one for visitors and one for staff,
+// each with its own cookie. Each Sessions makes a request and a response for the request that comes in. The
+// handler sees the innermost request and response. This file has nearly all code for such nesting:
 //
-//   - A request finds those around it by the context, and has the ones inside it as a list, since a
-//     handler may call more than one handler.
-//   - session.FromContext finds the innermost session, Sessions.FromContext any of them.
-//   - A route's mode opens the session of its own Sessions, also if others are in between.
-//   - A request fails after those inside have set their cookies: its error must not remove those.
-//   - A handler does not run again for a request if those inside have saved something.
-//   - Two Sessions with the same cookie would overwrite each other's, which is logged.
+//   - A request finds the requests around it by the context. It has a list of the requests inside it, since a
+//     handler may call several handlers.
+//   - session.FromContext finds the innermost session, Sessions.FromContext finds any session.
+//   - A route's mode opens the session of the route's Sessions, even if other Sessions are in between.
+//   - A request may fail after the requests inside it have set cookies. Its error must not remove these cookies.
+//   - A handler does not run again for a request if a request inside it has saved something.
+//   - Two Sessions that use the same cookie would overwrite each other's cookie, which is logged.
 //   - Update and EndAll look at all requests of their caller.
 
-// A nesting is the place of a request among those of other Sessions.
+// A nesting is the place of a request among the requests of other Sessions.
 type nesting struct {
-	outer   *request                // the one around it; nil if there is none
-	sibling *request                // the one that outer had inside before this one
-	inner   atomic.Pointer[request] // the latest inside it; nil if there is none
+	outer   *request                // the request around this request, or nil
+	sibling *request                // the previous request inside outer, or nil
+	inner   atomic.Pointer[request] // the latest request inside this request, or nil
 }
 
-// nestIn makes rq the latest request inside outer. It logs it if other Sessions around these use the same
-// cookie.
+// nestIn makes rq the latest request inside outer. If other Sessions around rq use the same cookie, nestIn
+// logs that.
 func (rq *request) nestIn(outer *request) {
 	rq.outer = outer
 	rq.sibling = outer.inner.Swap(rq)
 	name, byToken := rq.sessions.cookies.pattern.Name, rq.sessions.cookies.token != nil
 	for ; outer != nil && !byToken; outer = outer.outer {
 		if outer.sessions.cookies.pattern.Name == name && outer.sessions.cookies.token == nil {
-			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each a name of its own",
+			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each cookie its own name",
 				slog.String("cookie", name))
 			return
 		}
 	}
 }
 
-// FromContext returns the request's session that s has opened. It is for programs with two
-// Sessions around one handler, where session.FromContext returns that of the inner ones. It panics
-// if session.FromContext would.
+// FromContext returns the request's session that s has opened. It is for programs with two Sessions around one
+// handler, in which session.FromContext returns the session of the inner Sessions. FromContext panics if
+// session.FromContext would panic.
 func (s *Sessions) FromContext(ctx context.Context) *session.Session {
 	rq := s.requestOf(ctx)
 	if rq == nil {
@@ -63,8 +62,8 @@ func (s *Sessions) FromContext(ctx context.Context) *session.Session {
 	return rq.session
 }
 
-// An ownSession is a context in which session.Start finds the session of lazy. Otherwise it would find
-// that of other Sessions between a Lazy request and its route.
+// An ownSession is a context in which session.Start finds the session of lazy. Otherwise session.Start would
+// find the session of other Sessions between a Lazy request and its route.
 type ownSession struct {
 	context.Context
 	lazy context.Context
@@ -72,8 +71,8 @@ type ownSession struct {
 
 func (c ownSession) Value(key any) any { return c.lazy.Value(key) }
 
-// committedCookies returns the cookie of the commits that have succeeded, if they have one, and
-// those of other Sessions inside.
+// committedCookies returns the cookie of the commits that have succeeded, if there is one, and the cookies of
+// other Sessions inside.
 func (rq *request) committedCookies() (all []*http.Cookie) {
 	rq.mu.Lock()
 	if rq.cookie != nil && rq.sessions.cookies.token == nil {
@@ -86,8 +85,8 @@ func (rq *request) committedCookies() (all []*http.Cookie) {
 	return all
 }
 
-// savedInside reports whether other Sessions inside have saved something, or may have. Each of their
-// handlers has returned.
+// savedInside reports whether other Sessions inside have saved something, or may have. All their handlers have
+// returned.
 func (rq *request) savedInside() bool {
 	for inner := rq.inner.Load(); inner != nil; inner = inner.sibling {
 		inner.mu.Lock()
@@ -100,8 +99,8 @@ func (rq *request) savedInside() bool {
 	return false
 }
 
-// heldIn reports whether ctx is that of a handler that holds the session. If a request is just
-// acquiring or releasing it, heldIn waits for the outcome.
+// heldIn reports whether ctx is the context of a handler that holds the session. If a request is just acquiring
+// or releasing the session, heldIn waits for the outcome.
 func (s *Sessions) heldIn(ctx context.Context, id string) bool {
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {

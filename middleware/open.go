@@ -24,14 +24,14 @@ import (
 //	decode   makes the record a session
 type opening struct {
 	rq   *request
-	ctx  context.Context // of the caller who waits for the session
-	lock bool            // the session is locked even if the mode does not ask for that
+	ctx  context.Context // of the caller that waits for the session
+	lock bool            // the session must be locked, even if the mode does not ask for a lock
 }
 
-// open opens the session of one of the request's cookies, or a new one. Before it locks a session it
-// reads the body of r, which is the handler's request; a handler that calls session.Start has r already.
+// open opens the session of one of the request's cookies, or a new session. r is the handler's request, whose
+// body open reads before it locks a session; r is nil for session.Start, since the handler has it already.
 func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session, error) {
-	var one [1]string // there are rarely more; this spares an allocation of 16 bytes
+	var one [1]string // spares an allocation of 16 bytes: there is rarely more than one id
 	ids := one[:0]
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
@@ -57,7 +57,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	o := opening{rq: rq, ctx: ctx}
 	opened, err := o.decode(o.choose(ids))
-	if err != nil && rq.mode == Lazy { // the handler answers this, and need not log it
+	if err != nil && rq.mode == Lazy { // logged here, since the handler makes the response
 		rq.refused = true
 		rq.logFailure(err)
 	}
@@ -74,8 +74,8 @@ func (o *opening) choose(ids []string) (record records.Record, err error) {
 		record, err = o.acquire(id)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			// Never adopt an id that somebody else may have chosen: if this session is
-			// created, it gets a new one. In mode Lazy an earlier try may have met the session.
+			// Never adopt an id that an attacker may have chosen: if this session is created, it gets a new
+			// id. In mode Lazy an earlier try may have found the session, so its id is removed.
 			rq.identity.setID("")
 			rq.origin = unknownID
 		case errors.Is(err, store.ErrGone):
@@ -98,8 +98,8 @@ func (o *opening) choose(ids []string) (record records.Record, err error) {
 	return records.Record{}, nil
 }
 
-// acquire waits for a session's lock and reads its record, or only reads the record if the mode
-// lets the handler do without the lock. An id without a record leaves no lock.
+// acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the
+// record. An id without a record leaves no lock.
 func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	switch second := rq.second; {
@@ -111,7 +111,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		rq.origin = locked
 		rq.hold.OnLost(rq.context.endContext)
 		return rq.hold.Record, second.err
-	case second != nil && second.id == id: // the first run has found that this session is over
+	case second != nil && second.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
 	case rq.mode == Optimistic:
 		if record, done, err := o.readUnlocked(id); done {
@@ -120,7 +120,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	}
 	rq.origin = locked
 	terms := s.terms
-	// In mode Lazy a handler may try again: in what is left, but at least once.
+	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
 	began := time.Now()
@@ -133,8 +133,8 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	return record, err
 }
 
-// decode returns the session over a record that was read, with err: a new session, or the one that
-// is reopened.
+// decode returns the session with the content of record: a new session, or the session that is reopened. err is
+// the error of reading the record.
 func (o *opening) decode(record records.Record, err error) (*session.Session, error) {
 	if err != nil {
 		return o.replaceCorrupt(err)
@@ -148,8 +148,8 @@ func (o *opening) decode(record records.Record, err error) (*session.Session, er
 	return opened, nil
 }
 
-// replaceCorrupt returns an empty session in place of one whose record cannot be used, if OnCorrupt says so.
-// Otherwise it returns err.
+// replaceCorrupt returns an empty session in place of a session whose record cannot be used, if OnCorrupt
+// allows that. Otherwise it returns err, or the error of OnCorrupt.
 func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 	rq, corrupt := o.rq, errors.Is(err, store.ErrCorrupt)
 	if corrupt && rq.origin == optimistic { // only a record that is locked may be replaced
@@ -164,15 +164,15 @@ func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 		return nil, endedWith(o.ctx, verdict)
 	}
 	rq.log(slog.LevelError, "replaced", "session replaced by an empty one", slog.Any("error", err))
-	if rq.hold != nil { // the empty session begins now, and nobody is logged in to it
+	if rq.hold != nil { // the empty session begins now, and has no user
 		r := &rq.hold.Record
 		r.Created, r.Own, r.User, r.Device = time.Now(), rq.sessions.terms.Guest(), "", ""
 	}
 	return o.decode(records.Record{}, nil)
 }
 
-// endedWith returns err. If ctx has ended, and err is a cause that somebody gave, the error that it
-// returns also wraps that of ctx.
+// endedWith returns err. If ctx has ended, and err is not ctx.Err() but a cause that the application has given,
+// the result also wraps ctx.Err().
 func endedWith(ctx context.Context, err error) error {
 	if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)
@@ -180,12 +180,13 @@ func endedWith(ctx context.Context, err error) error {
 	return err
 }
 
-// sessionOf returns the session over a record: a new one, or if it is not nil, the closed one.
+// sessionOf returns the session with the content of record: closed, opened again, or if closed is nil, a new
+// session.
 func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool, closed *session.Session) (*session.Session, error) {
 	config := keep.Config{Keeper: k, ReadOnly: readOnly, User: record.User}
 	if snapshot, ours := record.Content.(*values.Snapshot); ours {
 		config.Snapshot = snapshot
-	} else { // it was read from Redis, or saved by another package
+	} else { // the record was read from Redis, or saved by another package
 		config.Data = record.Encoded()
 	}
 	config.Remembered = record.Own != nil && !record.Own.Until.IsZero()
@@ -200,9 +201,9 @@ func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool
 	return opened, nil
 }
 
-// reportOthers logs it if another of the request's cookies opens a session, too. Either the
-// application has moved its cookie to another path or domain, or somebody has planted one: see
-// SECURITY.md. It costs a round trip for each such cookie, but if Redis is unavailable, only one.
+// reportOthers writes a log line if another of the request's cookies opens a session, too. Either the
+// application has moved its cookie to another path or domain, or an attacker has planted a cookie: see
+// SECURITY.md. This costs a round trip for each such cookie, but only one if Redis is unavailable.
 func (o *opening) reportOthers(others []string) {
 	terms := o.rq.sessions.terms
 	terms.TTL = 0 // to look at a session does not extend it

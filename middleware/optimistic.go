@@ -14,50 +14,49 @@ import (
 
 // # The way of an optimistic request
 //
-// The handler runs on what was last saved, without a lock. If it has changed nothing, that was all.
-// Otherwise the commit ends in one of four ways:
+// The handler runs on what was last saved, without a lock. If it has changed nothing, there is nothing to
+// commit. Otherwise the commit ends in one of four ways:
 //
-//   - Nobody holds the session, and the record is still the one that was read. The new record is
-//     saved, in one round trip (Engine.SaveLoaded).
-//   - The session is held, or is to be ended, or is to get a new id or end. The lock is acquired, under
-//     the rules of any exclusive request. If the record is still the one that was read, all that the
-//     handler has read is true, and the commit goes on under the lock.
+//   - No request holds the session, and its record is unchanged since it was read. The new record is saved,
+//     in one round trip (Engine.SaveLoaded).
+//   - Another request holds the session, or the handler wants to end the session, or to give it a new id or
+//     end. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
+//     was read, all that the handler has read is true, and the commit goes on under the lock.
 //   - Another request has written. Nothing of the handler's work was saved, and nothing of its response
 //     was sent: both are discarded, and the handler runs again, with the lock that was just acquired.
-//     From here on the request is like any exclusive one, and there is no third run.
+//     From here on the request is exclusive, and there is no third run.
 //   - Another request has written, but the handler must not run again, since its work may have left the
-//     process already: the commit comes from its own call of Commit, or with the beginning of the
-//     response, or other Sessions inside these have saved something. The lock is released, and the
-//     request fails with store.ErrConflict.
+//     process already: the handler has called Commit, or the response begins, or other Sessions inside have
+//     saved something. The lock is released, and the request fails with store.ErrConflict.
 //
-// So a request is in one of these states:
+// So a request is in one of four states:
 //
 //	first == nil, second == nil   the handler runs with the lock, or the session is not open
-//	first != nil                  it runs without the lock, on first.record
-//	first.next != nil             its work was discarded, and it is to run again
-//	second != nil                 (another request) it runs again
+//	first != nil                  the handler runs without the lock, on first.record
+//	first.next != nil             the handler's work was discarded, and the handler will run again
+//	second != nil                 (another request) the handler runs again
 //
 // # Why this is linearizable
 //
-// A request that has changed nothing takes effect when its record is read; one that is saved without
-// the lock, at that moment, since its record is then still the one that was read; all others are
-// exclusive. Of two runs only the second one takes effect: when it begins, the record that the first
-// one has read is gone, and records never come back, so the first one's command can do nothing any
-// more, however late it comes. That is why the second run need not write to be safe from it.
+// A request that has changed nothing takes effect when its record is read. A request that is saved without the
+// lock takes effect when it is saved, since its record is then unchanged since it was read. All other requests
+// are exclusive. Of two runs only the second takes effect: when it begins, the record that the first run has
+// read is gone. Records never come back, so the command of the first run changes nothing any more, however
+// late it comes. So the second run is safe from the first even if it does not write.
 //
-// One case is left. If the network makes a copy of a command that was refused since the session was
-// held, Redis may execute the copy while the session is free, before this request has the lock. Then
-// the record that is found is the request's own, and there is no second run. Only if another has
-// written on top of that by then, both runs take effect.
+// There is one exception, if the network copies a command. The command was refused since the session was held.
+// Redis may execute the copy while the session is free, before this request has the lock. Then the request
+// finds its own record, and there is no second run. But if another request has written after the copy, both
+// runs take effect.
 //
 // # What the second run has
 //
-// A request, a response, a context and a session of its own. The request is a deep copy of what the first
-// run had in the beginning: header, URL, forms, trailers. Only the values in its context are the same
-// ones. What the first run has done to its response and the connection is discarded: see draft.go. But
-// an informational response, such as 103, has been sent. The first run's context has ended by then.
-// A goroutine that it has left running sees that, and can change neither the second run's session nor,
-// by the ResponseWriter or the header that it has, the response.
+// The second run has its own request, response, context and session. The request is a deep copy of the first
+// run's request at its beginning: header, URL, forms, trailers. Only the values in the context are shared. What
+// the first run has done to its response and the connection is discarded: see draft.go. But an informational
+// response, such as 103, has been sent. The first run's context ends before the second run begins, so a
+// goroutine that is left of the first run sees that end. Such a goroutine cannot change the second run's
+// session. Nor can it change the response by the first run's ResponseWriter or header.
 
 var (
 	safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
@@ -67,27 +66,27 @@ var (
 	errDiscarded = errors.New("middleware: another request has changed the session, so the handler runs again")
 )
 
-// A firstRun is what a handler that runs without the lock began with.
+// A firstRun is the state with which the first run of a handler, without the lock, begins.
 type firstRun struct {
-	record records.Record // what it has read
+	record records.Record // the record that was read
 	base   *http.Request  // the request as it came in, for a second run
-	next   *secondRun     // set by the commit, if the handler is to run again
+	next   *secondRun     // set by the commit if the handler must run again
 }
 
-// A secondRun is what the second run of a handler begins with.
+// A secondRun is the state with which the second run of a handler begins.
 type secondRun struct {
 	id   string        // of the session
-	hold *records.Hold // its lock; nil if the session is over
-	err  error         // why its record cannot be used, or that it is over
+	hold *records.Hold // the session's lock; nil if the session has ended or expired
+	err  error         // why the record cannot be used: corrupt, too large, ended or expired
 }
 
-// readUnlocked reads a record for a handler that runs without its lock. done: the record is there, or known not
-// to be. A record that cannot be used needs the lock, so that it may be replaced. So does a handler that must not
-// run twice, since the body would be gone, or other Sessions around these have a session that the first run may
-// change.
+// readUnlocked reads a record for a handler that runs without the lock. done: the record was read, or does not
+// exist, or the read has failed. If done is false, the lock is needed: the record cannot be used and may have to be
+// replaced; or the handler must not run twice, since the body would be gone, or the first run may change a
+// session of other Sessions around it.
 func (o *opening) readUnlocked(id string) (record records.Record, done bool, err error) {
 	rq, s := o.rq, o.rq.sessions
-	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request that has none is not http.NoBody.
+	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request without a body is not http.NoBody.
 	hasBody := rq.base.Body != nil && rq.base.ContentLength != 0
 	if rq.second != nil || rq.outer != nil || hasBody {
 		return record, false, nil
@@ -100,12 +99,12 @@ func (o *opening) readUnlocked(id string) (record records.Record, done bool, err
 	return record, !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge), err
 }
 
-// lingering is how long a commit waits for the lock when the client has gone away. That should not undo
-// what its request has done, but nobody waits for the response.
+// lingering is how long a commit waits for the lock after the client has gone away. A client that goes away
+// should not undo its request, but no client waits for the response.
 const lingering = time.Second
 
-// saveUnlocked saves what a handler has changed that has run without the lock, or returns errDiscarded
-// and sets first.next.
+// saveUnlocked saves the changes of a handler that has run without the lock, or returns errDiscarded and sets
+// first.next.
 func (c *commit) saveUnlocked(ctx context.Context) error {
 	rq, s, first, id := c.rq, c.rq.sessions, c.rq.first, c.rq.identity.knownID()
 	var saved records.Record
@@ -143,8 +142,8 @@ func (c *commit) saveUnlocked(ctx context.Context) error {
 	return errDiscarded
 }
 
-// conflict returns the error of a handler that cannot run again after what has happened. err is that of
-// acquiring the lock.
+// conflict returns the error of a handler that cannot run again. after says what prevents a second run. err is
+// the error of acquiring the lock.
 func (c *commit) conflict(after string, err error) error {
 	if !errors.Is(err, store.ErrGone) {
 		err = store.ErrConflict

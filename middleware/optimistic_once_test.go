@@ -26,7 +26,7 @@ func TestAHandlerThatMayNotRunAgain(t *testing.T) {
 			_, _, err := http.NewResponseController(w).Hijack()
 			return err
 		},
-		"an answer larger than Options.Buffer": func(w http.ResponseWriter, _ *http.Request) error {
+		"a response larger than Options.Buffer": func(w http.ResponseWriter, _ *http.Request) error {
 			_, err := w.Write(make([]byte, 1000))
 			return err
 		},

@@ -6,17 +6,15 @@ import (
 	"sync"
 )
 
-// readAhead reads a small body before the session is locked and returns one with
-// the same content, for two reasons: a client that sends its body slowly must not
-// hold its session meanwhile, and net/http notices that a client has gone away only
-// once the body is read, so its place among the waiting requests would stay taken.
+// readAhead reads a small body before the session is locked, and returns a body with the same content. There are
+// two reasons. A client that sends its body slowly must not hold its session meanwhile. And net/http notices that
+// a client has gone away only after the body is read, so its request would keep its place in the queue.
 //
-// A body of unknown length or longer than limit is left alone, since it may be a stream. So is a body
-// whose client waits for permission to send it, unless it comes over HTTP/2, where net/http does not
-// tell that.
+// A body of unknown length, or longer than limit, is left alone, since it may be a stream. So is a body
+// whose client waits for permission to send it; over HTTP/2 net/http does not show whether the client waits.
 //
-// Memory is allocated as bytes arrive: never more than twice what is there and a little, and in the end
-// just as much as there is.
+// Memory is allocated as bytes arrive: never more than twice what has arrived and a little, and in the end
+// exactly the size of the body.
 func readAhead(r *http.Request, limit int) io.ReadCloser {
 	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > int64(limit) || r.Header.Get("Expect") != "" {
 		return r.Body
@@ -35,7 +33,7 @@ func readAhead(r *http.Request, limit int) io.ReadCloser {
 
 // A bodyAhead is a body whose first part was read already.
 type bodyAhead struct {
-	io.ReadCloser // the body, which has the rest
+	io.ReadCloser // the rest of the body
 
 	mu     sync.Mutex // guards the rest: an http.Transport closes a body while it reads from it
 	chunks [][]byte
@@ -74,7 +72,7 @@ func (b *bodyAhead) Read(p []byte) (n int, err error) {
 	return b.ReadCloser.Read(p)
 }
 
-// Close drops what was read ahead: from then on Read says what a closed body says.
+// Close drops what was read ahead: from then on Read acts as on any closed body.
 func (b *bodyAhead) Close() error {
 	b.mu.Lock()
 	b.chunks, b.err = nil, nil

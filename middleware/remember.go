@@ -16,11 +16,11 @@ var errCookieGone = errors.New("middleware: Remember has to set the cookie again
 
 // # A session's own timeouts
 //
-// They are in its record, and internal/records keeps to them: an end that Remember has chosen, idle or
-// not, and until Renew a guest's idle timeout. The cookie lasts until the end, so whatever sets or
-// moves the end sets the cookie, too.
+// A record may have two timeouts, which internal/records enforces: an end that Remember has set, which holds
+// even for an idle session; and, until Renew, a guest's idle timeout. The cookie lasts until the end that
+// Remember has set, so a commit that changes this end also sets the cookie.
 
-// ownTimeouts returns what has become of a session's own timeouts: after a Renew, if renewed; after a
+// ownTimeouts returns the new timeouts of a session whose timeouts were own: after a Renew, if renewed; after a
 // Remember(d), if remembered.
 func ownTimeouts(own *records.Times, renewed, remembered bool, d time.Duration) *records.Times {
 	var t records.Times
@@ -42,7 +42,7 @@ func ownTimeouts(own *records.Times, renewed, remembered bool, d time.Duration) 
 	return &t
 }
 
-// beginAnew makes a session that has expired begin now, if somebody has logged in to it: it was
+// beginAnew makes a session that has expired begin now, if the handler has called Login. Such a session was
 // remembered beyond its Lifetime and is not any more, or it has expired while the handler ran.
 func (s *Sessions) beginAnew(record *records.Record, loggedIn bool) {
 	if now := time.Now(); loggedIn && !s.terms.Expires(*record, now).After(now) {
@@ -50,8 +50,7 @@ func (s *Sessions) beginAnew(record *records.Record, loggedIn bool) {
 	}
 }
 
-// remember saves a session that is to have another end. Its id stays, and so does the cookie's
-// value.
+// remember saves a session to which Remember has given another end. The id and the cookie's value stay.
 func (c *commit) remember(ctx context.Context) error {
 	rq, hold := c.rq, c.rq.hold
 	own := ownTimeouts(hold.Record.Own, false, true, c.change.Remember)
@@ -68,10 +67,10 @@ func (c *commit) remember(ctx context.Context) error {
 	return err
 }
 
-// cookieUntil returns the cookie to be set since the session is to have another end. Its value is that of
-// the cookie that this response sets, since a commit before has begun the id, or that the request came
-// with. If the client keeps a token there is nothing to be set: Sessions.Token sees to it, unless it was
-// called before.
+// cookieUntil returns the cookie that the response must set because the session has another end now. Its value is
+// the value of the cookie that this response sets, since an earlier commit has begun the id, or else the value of
+// the request's cookie. With Options.Token cookieUntil returns nil, unless the request has got a token before, by a
+// commit or Sessions.Token: a later call of Sessions.Token reissues the token.
 func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	c := &rq.sessions.cookies
 	switch {
@@ -95,21 +94,21 @@ func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	return c.reissue(came, own)
 }
 
-// withValue returns the cookie with that value. If the session has an end of its own, the cookie lasts
-// until then, otherwise for as long as the options say.
+// withValue returns the cookie with that value. If Remember has set the session's end, the cookie lasts until
+// then. Otherwise it lasts for as long as the options say.
 func (c *cookies) withValue(value string, own *records.Times) *http.Cookie {
 	cookie := c.pattern
 	cookie.Value = value
 	if own != nil && !own.Until.IsZero() {
-		left := (time.Until(own.Until) + time.Second - 1) / time.Second // it does not end before the session
+		left := (time.Until(own.Until) + time.Second - 1) / time.Second // rounded up: the cookie must not end before the session
 		cookie.MaxAge = int(max(1, left))
 	}
 	return &cookie
 }
 
-// reissue returns the cookie with a genuine value, to be set again. The value stays the same if its
-// signature lasts until the session's end and was made with the newest key, since older keys are
-// removed in time. Otherwise it is signed anew.
+// reissue returns a cookie with a genuine value, for a response that sets it again. The value stays the same if
+// its signature lasts until the session's end and was made with the newest key. Otherwise reissue signs the value
+// anew: an older key will be removed at some time.
 func (c *cookies) reissue(value string, own *records.Times) (*http.Cookie, error) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)

@@ -12,34 +12,33 @@ import (
 
 // # A session that is reopened
 //
-// A handler calls Reopen after a commit: its own, or that of a response that has begun. What follows
-// from that:
+// A handler calls Reopen after a commit, which it has called itself, or which came with the beginning of the
+// response. The rules are:
 //
-//   - Reopen acquires the session by its present id, which may be one that the commit has begun, under
-//     the same rules as at first: the queue, up to LockWait again, MaxHold, and the end of the
-//     handler's context if the lock is lost. The session holds what is stored by then, and nothing of
-//     what it held before.
-//   - If there was no record to be acquired, and the commit has made none, the session is the same
-//     empty one again, and Reopen costs nothing.
-//   - A session that is over, since this request or another has ended it or it has expired, stays
-//     so: no write of this request begins another in its place.
-//   - In mode ReadOnly the record is read again. In mode Optimistic it is locked from then on.
-//   - The next commit is like the first one. If it fails before the response has begun, its error becomes
-//     the response, together with the cookie of the commits that have succeeded. The text then says that
-//     not all was saved, and Reopen is refused from then on. The response has one cookie: of the last
-//     commit that has changed it.
-//   - Once the response has begun there is no way to send an error or a cookie. If a commit fails, the
-//     handler may reopen the session and try again. If the last commit has failed when the handler
-//     returns, the response is cut off. A commit that would begin an id fails, and so does one after
-//     Remember. A commit that ends the session does not need the client.
-//   - What the handler leaves open is committed when it returns. From then on Reopen is refused,
-//     and a Reopen that still waits in another goroutine fails.
+//   - Reopen acquires the session by its present id, which may be new since the commit. The rules are those of
+//     the first time: the queue, up to LockWait again, MaxHold, and the end of the handler's context if the
+//     lock is lost. The session then holds what is stored, and nothing of its old content.
+//   - If the session had no record, and the commit has made none, the session is empty again, and Reopen costs
+//     nothing.
+//   - A session that this request or another has ended, or that has expired, stays ended: no write of this
+//     request begins another session in its place.
+//   - In mode ReadOnly the record is read again. In mode Optimistic the session is locked from now on.
+//   - The next commit is like the first. If it fails before the response has begun, its error becomes the
+//     response, together with the cookie of the commits that have succeeded. The text then says that not all
+//     was saved, and Reopen is refused from then on. The response has one cookie: the cookie of the last
+//     commit that has changed the cookie.
+//   - After the response has begun, neither an error nor a cookie can be sent. If a commit fails, the handler
+//     may reopen the session and try again. If the last commit before the handler returns has failed, the
+//     response is cut off. A commit that would begin an id fails, and so does a commit after Remember. A
+//     commit that ends the session succeeds, since it needs no cookie.
+//   - If the session is still open when the handler returns, it is committed then. From then on Reopen is
+//     refused, and a Reopen that still waits in another goroutine fails.
 //
-// request.mu makes each of these steps one: while Reopen waits, a commit, by another goroutine or
-// since the response begins, waits for it, and then commits what was reopened.
+// request.mu makes a Reopen or a commit one step: while Reopen waits, a commit by another goroutine waits for
+// it, and then commits the reopened session.
 
-var errCookieLate = errors.New("middleware: the answer had begun, so no cookie can reach the client: " +
-	"begin the session, give it a new id, or call Remember, before the first byte of the answer")
+var errCookieLate = errors.New("middleware: the response had begun, so no cookie can reach the client: " +
+	"begin the session, give it a new id, or call Remember, before the first byte of the response")
 
 // ReopenSession implements keep.Keeper.
 func (rq *request) ReopenSession(ctx context.Context) error {
@@ -49,7 +48,7 @@ func (rq *request) ReopenSession(ctx context.Context) error {
 		return session.ErrOpen
 	}
 	err := rq.reopen(ctx)
-	if err != nil { // which the handler need not log
+	if err != nil { // logged here, so that the handler need not log it
 		err = fmt.Errorf("middleware: Reopen: %w", err)
 		rq.logFailure(err)
 	}
@@ -79,7 +78,7 @@ func (rq *request) reopen(ctx context.Context) error {
 		record, err = o.acquire(rq.identity.knownID())
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		err = fmt.Errorf("%w: %w", gone("the session is over: it has timed out, or was ended more than a minute ago"), err)
+		err = fmt.Errorf("%w: %w", gone("the session has expired, or was ended more than a minute ago"), err)
 	}
 	if _, err := o.decode(record, err); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (rq *request) reopen(ctx context.Context) error {
 func (rq *request) closedForGood() error {
 	late := rq.late.Load()
 	switch {
-	case late != nil: // the response says that something is lost
+	case late != nil: // the response says that a change is lost
 		return *late
 	case rq.err != nil && !rq.begun:
 		return fmt.Errorf("after a commit that failed: %w", rq.err)

@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	errBegun     = errors.New("middleware: session.Start after the answer has begun: its session could not be saved before it")
+	errBegun     = errors.New("middleware: session.Start after the response has begun: the session could not be saved before the first byte")
 	errAbandoned = errors.New("middleware: the handler panicked, so its session was not saved")
-	errReturned  = errors.New("middleware: Reopen after the handler has returned: what outlives its request uses Sessions.Update")
+	errReturned  = errors.New("middleware: Reopen after the handler has returned: work that outlives its request must use Sessions.Update")
 )
 
 // A request is one request's session, and its keep.Keeper. Three types do its work:
@@ -27,15 +27,15 @@ var (
 //
 // # Mutexes
 //
-// mu makes an opening, a commit and a Reopen one step each: a handler may write the response in one
+// mu makes an opening, a commit and a Reopen one step each, since a handler may write the response in one
 // goroutine and call Commit or Reopen in another. So mu is held during round trips, and while a
-// request waits for its lock. These are locked while mu is held, and never the other way round:
+// request waits for its lock. Other mutexes are locked while mu is held, and never the other way round:
 //
-//   - the mu of requests inside this one (nested.go), and not of those around it;
+//   - the mu of requests inside this request (nested.go), but not of requests around it;
 //   - the mutex of the session.Session, and the store's;
 //   - identity.mu and handlerContext.mu, which are held for a few assignments only.
 //
-// session.Start has a mutex of its own, which is locked before mu.
+// The mutex of session.Start is locked before mu.
 type request struct {
 	sessions *Sessions
 	base     *http.Request   // as it came in
@@ -58,15 +58,15 @@ type request struct {
 	hold    *records.Hold    // not nil while locked
 	origin  origin
 	first   *firstRun     // not nil if the handler runs without the lock: see optimistic.go
-	waited  time.Duration // for the lock, since the session was to be opened
+	waited  time.Duration // for the lock, in all tries of this opening
 	refused bool          // a session.Start has failed
 
 	// What was committed.
 	committed bool         // and not reopened since
 	saved     bool         // a commit has changed something
-	begun     bool         // the response has, after a commit that succeeded
+	begun     bool         // the response has begun, after a commit that succeeded
 	err       error        // of the last commit
-	cookie    *http.Cookie // to be set or deleted with the response; of a token, its Value is that
+	cookie    *http.Cookie // that the response sets or deletes; with Options.Token, its Value is the token
 }
 
 // SessionID implements keep.Keeper.
@@ -80,7 +80,7 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 	switch created {
 	case endedNow:
 		return time.Time{}
-	case 0: // it would begin now
+	case 0: // a new session would begin now
 		record = records.Record{Created: now, Own: rq.sessions.terms.Guest()}
 	}
 	record.Own = ownTimeouts(record.Own, renewed, remembered, d)

@@ -11,22 +11,22 @@ import (
 
 // A response is held back until the session is committed.
 //
-// The order is always: commit, then header (with the cookie), then body. Until the commit the
-// response can be replaced by an error; from then on everything goes straight through. Like any
-// ResponseWriter it is used by one goroutine at a time.
+// The order is always: commit, then header (with the cookie), then body. Before the commit an error can replace
+// the response; after the commit the response is passed straight through. Like any ResponseWriter it is used
+// by one goroutine at a time.
 type response struct {
-	around  http.ResponseWriter // the one that it was given
+	around  http.ResponseWriter // the writer around us, to which the response goes
 	request request
-	before  http.Header // what others had set before the handler ran
+	before  http.Header // fields that were set before the handler ran
 	draft   *draft      // not nil in a first run: see draft.go
 
 	status    int         // 0 until the handler has chosen
 	caching   [2]string   // values of Vary and Cache-Control: here they spare an allocation of 32 bytes
-	header    http.Header // as it was at that moment: later changes do not count
+	header    http.Header // as it was when the status was chosen: later changes do not count
 	buffered  []byte
 	tail      tail        // knows the declared length, and keeps the end of the response
 	failed    error       // this error has replaced the response
-	ignored   http.Header // the one that the handler gets then
+	ignored   http.Header // the header that the handler gets after an error
 	explicit  bool        // the handler has chosen the status by WriteHeader
 	begun     bool        // the header has left our hands
 	abandoned bool        // the handler has panicked: see passThrough
@@ -39,23 +39,23 @@ func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode
 		around:  w,
 		tail:    tail{declared: -1},
 	}
-	// Mostly the header is empty. Not to copy it saves a request without a session a tenth of its time.
+	// Mostly the header is empty. Without a copy, a request without a session takes a tenth less time.
 	if h := w.Header(); len(h) > 0 {
 		rw.before = h.Clone()
 	}
 	return rw
 }
 
-// handlerEnd is what commits last. Whatever commits earlier does so in the middle of the handler.
+// handlerEnd is the reason of the last commit. Commits for other reasons come while the handler runs.
 const handlerEnd = "the end of the handler"
 
 // Unwrap gives http.ResponseController the methods that have nothing to do with
 // the session, such as deadlines.
 func (rw *response) Unwrap() http.ResponseWriter { return rw.around }
 
-// A hijackable is the response if the connection can be taken over. Otherwise, as over HTTP/2 and inside
-// an http.TimeoutHandler, handlers must not see a Hijack: websocket libraries send their 101 as soon as
-// they do. See stream.go.
+// A hijackable is the response if the connection can be hijacked. If it cannot, as over HTTP/2 and inside an
+// http.TimeoutHandler, handlers must not see a Hijack method: websocket libraries send their 101 as soon as
+// they see it. See stream.go.
 type hijackable struct{ *response }
 
 // offers reports whether w, or a writer that it wraps, is a T.
@@ -72,12 +72,12 @@ func offers[T any](w http.ResponseWriter) bool {
 	}
 }
 
-// finishResponse ends a response that began, or failed, before the handler returned. What the handler has left
-// open since is committed, and the response is cut off if that, or the last commit before, has failed.
+// finishResponse ends a response that began, or failed, before the handler returned. If the session is open, it
+// is committed. If the last commit has failed, or a change came late, the response is cut off.
 func (rw *response) finishResponse() {
 	rq := &rw.request
 	if rw.failed != nil {
-		rq.abandon(handlerEnd) // what was reopened while the response failed
+		rq.abandon(handlerEnd) // in case the session was reopened while the response failed
 		return
 	}
 	if rw.draft != nil {
@@ -93,7 +93,7 @@ func (rw *response) finishResponse() {
 	if err != nil || rq.late.Load() != nil {
 		rw.cutOff()
 	}
-	_ = rw.tail.releaseLast(rw.around) // the client may be gone
+	_ = rw.tail.releaseLast(rw.around) // fails if the client is gone
 }
 
 // beginResponse commits and, if that succeeds, sends what was held back.
@@ -134,8 +134,8 @@ func (rw *response) beginResponse(by string) error {
 	return rw.sendWithTrailers(live, early)
 }
 
-// discardFailed undoes what the handler has done to the session, if Options.Discard says that its status means
-// that it failed.
+// discardFailed undoes what the handler has done to the session, if the status means, by Options.Discard, that
+// the handler has failed.
 func (rw *response) discardFailed() {
 	if rw.status == 0 || !rw.request.sessions.options.Discard(rw.status) {
 		return
@@ -156,15 +156,15 @@ func (rw *response) sendBuffered() error {
 	if len(rw.buffered) == 0 {
 		return nil
 	}
-	// The last byte of a declared length is either not in here, or is wanted now.
+	// The last byte of a declared length is either not in the buffer, or may be sent now.
 	n, err := rw.around.Write(rw.buffered)
 	rw.tail.sent += int64(n)
 	rw.buffered = nil
 	return err
 }
 
-// sendWithTrailers sends the header as it was when the status was chosen. What the handler has
-// set since are trailers, which net/http looks for at the end: they are put back.
+// sendWithTrailers sends the header as it was when the status was chosen. The fields that the handler has set
+// since are trailers, which net/http looks for at the end: sendWithTrailers puts them back.
 func (rw *response) sendWithTrailers(live http.Header, early bool) error {
 	since := maps.Clone(live)
 	clear(live)
@@ -179,7 +179,7 @@ func (rw *response) sendWithTrailers(live http.Header, early bool) error {
 			delete(live, name)
 		}
 	}
-	for name, values := range since { // not those that a writer around us has changed meanwhile
+	for name, values := range since { // except fields that a writer around us has changed meanwhile
 		if !slices.Equal(values, sent[name]) {
 			live[name] = values
 		}
@@ -194,8 +194,8 @@ func (rw *response) replaceByError(err error) {
 	rw.request.sessions.respondError(rw.around, &rw.request, err)
 }
 
-// discardResponse removes what the handler has written and put into the header. What it still writes
-// goes nowhere.
+// discardResponse removes what the handler has written and put into the header. What the handler writes later
+// is dropped.
 func (rw *response) discardResponse(err error) {
 	rw.failed, rw.ignored, rw.buffered = err, make(http.Header), nil
 	h := rw.around.Header()
@@ -213,9 +213,9 @@ func (rw *response) keepCookies() {
 	}
 }
 
-// passThrough is for a handler that has panicked. From here on everything goes straight through, so
-// that a handler around us that recovers can answer, even one that was given this response: a
-// framework that keeps its current writer answers through it.
+// passThrough is for a handler that has panicked. All later writes are passed straight through, so that a handler
+// around us that recovers can respond. It may even use this response as its writer: a framework that keeps its
+// current writer does so.
 func (rw *response) passThrough() {
 	if rw.begun || rw.failed != nil {
 		return

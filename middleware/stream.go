@@ -14,8 +14,7 @@ import (
 // Flush implements http.Flusher.
 func (rw *response) Flush() { _ = rw.FlushError() } // a Flusher returns no error
 
-// FlushError commits the session and sends what there is. It is what
-// http.ResponseController calls.
+// FlushError commits the session and sends all that was written. http.ResponseController calls it.
 func (rw *response) FlushError() error {
 	if err := rw.refusal(); err != nil {
 		return err
@@ -34,14 +33,14 @@ func (rw *response) FlushError() error {
 	return http.NewResponseController(rw.around).Flush()
 }
 
-// Hijack commits the session and hands the connection over.
+// Hijack commits the session and gives the connection to the handler.
 func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := rw.refusal(); err != nil {
 		return nil, nil, err
 	}
 	if !rw.begun {
-		// Without a status the handler writes its own header to the
-		// connection, from Header, where beginResponse has put the cookie.
+		// Without a status the handler itself writes the header to the connection. beginResponse has put the
+		// cookie into that header.
 		if err := rw.beginResponse("Hijack"); err != nil {
 			return nil, nil, err
 		}
@@ -60,17 +59,17 @@ func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return conn, stream, err
 	}
 	rw.request.hijacked.Store(&conn)
-	if late := rw.request.late.Load(); late != nil { // it may have come before conn was there to be closed
+	if late := rw.request.late.Load(); late != nil { // the change may have come before conn was stored
 		_ = conn.Close()
 		return nil, nil, *late
 	}
 	return conn, stream, nil
 }
 
-// CloseNotify returns a channel that gets a value when the client is gone or the request is over.
-// It is deprecated in net/http, but frameworks that offer streams still assert that it is there.
+// CloseNotify returns a channel that gets a value when the client has gone away or the request has ended.
+// CloseNotify is deprecated in net/http, but frameworks that offer streams still assert it.
 func (rw *response) CloseNotify() <-chan bool {
-	gone := make(chan bool, 1) // so that nobody has to receive
+	gone := make(chan bool, 1) // so that the send never blocks
 	context.AfterFunc(rw.request.base.Context(), func() { gone <- true })
 	return gone
 }

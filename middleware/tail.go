@@ -6,23 +6,22 @@ import (
 	"net/http"
 )
 
-// A tail holds back the last byte of a response whose length was declared, until
-// the handler has returned. Without that byte a client knows that the response
-// is cut off. Once it has all of them, nothing can take back what it believes, even
-// if the handler goes on to change a session that was saved before.
+// A tail holds back the last byte of a response whose length was declared, until the handler has returned.
+// Without that byte the client knows that the response is cut off. A client that has all bytes takes the response
+// for complete, even if the handler then makes a late change.
 //
-// Responses of unknown length need no tail: they end when net/http says so.
+// Responses of unknown length need no tail, since net/http marks their end when the handler returns.
 type tail struct {
 	declared int64 // the Content-Length; -1: unknown
 	sent     int64
 	last     byte
-	held     bool // the last byte is there
-	overrun  bool // a Write was refused for being too long: so are all that follow
+	held     bool // last is held back
+	overrun  bool // a Write was refused for being too long, and later Writes are refused, too
 }
 
-// overruns reports whether written bytes are more than was declared, now or in an earlier Write
-// that was refused. net/http counts what it refuses, so that a shorter Write does not get into the
-// place of a longer one.
+// overruns reports whether written is more than the declared length, now or in an earlier Write that was
+// refused. net/http also counts refused bytes, so that a shorter Write does not take the place of a longer
+// Write.
 func (t *tail) overruns(written int64) bool {
 	t.overrun = t.overrun || t.declared >= 0 && written > t.declared
 	return t.overrun
@@ -47,9 +46,9 @@ func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readFrom copies all but what may be the last byte so that w can take a shortcut:
-// a file goes from disk to the network without passing through here. w looks for a
-// file, or a LimitedReader right above one.
+// readFrom copies from src to w, and holds back the last byte of a declared length. w itself copies all bytes
+// before, so that it can take a shortcut: a file goes from disk to the network without passing through this
+// process. For the shortcut w looks for a file, or a LimitedReader directly around a file.
 func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
 	if t.declared <= 0 {
 		return io.Copy(w, src)

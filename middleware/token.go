@@ -12,34 +12,34 @@ import (
 
 // # Sessions without a cookie
 //
-// With Options.Token a session is used by a program that keeps its token, and not by a browser. Everything
-// else is as with cookies: the token is what would be the cookie's value, it is verified by the same
-// rules, and dies with its id. The differences follow from there being no header that takes the token to
-// the client:
+// With Options.Token the client is not a browser but a program that keeps the session's token. The token is the
+// value that a cookie would have. It is verified by the same rules, and dies with its id. The differences exist
+// because no header takes the token to the client:
 //
-//   - The handler sends the token that Sessions.Token returns after the commit. If a session would begin
-//     or get a new id at the end of the handler, when nothing can be sent any more, the commit fails:
-//     nobody could ever open that session.
-//   - After the response has begun this still works: a websocket can Renew and send the token itself.
+//   - The handler sends the token that Sessions.Token returns after the commit. If a session would begin or get
+//     a new id at the end of the handler, the commit fails: the handler cannot send the token any more, so no
+//     client could open that session.
+//   - A session may begin or get a new id even after the response has begun: a websocket handler can call Renew
+//     and send the token itself.
 //   - No request counts as a navigation (see navigates): a program whose token is dead, unknown or
 //     missing gets a 401 when it writes, and logs in again.
 
 var (
-	errNoTokens = errors.New("middleware: Token is for Sessions with Options.Token: these have cookies")
-	errNotSaved = errors.New("middleware: Token before the session is saved: call Commit before")
-	errNoToken  = errors.New("middleware: Token where no session is kept: " +
-		"the request has none, and has begun none or ended it")
+	errNoTokens = errors.New("middleware: Token is for Sessions with Options.Token: these Sessions use cookies")
+	errNotSaved = errors.New("middleware: Token before the session is saved: call Commit first")
+	errNoToken  = errors.New("middleware: Token without a stored session: " +
+		"the request has no session, or has ended it")
 	errNobody = errors.New("middleware: the handler has ended, so nothing can give the client a new token: " +
-		"call Commit and Sessions.Token where a session begins or gets a new id, " +
-		"and answer with 401 where there should be one")
+		"call Commit and Sessions.Token if a session begins or gets a new id, " +
+		"and respond with 401 to a request that must have a session")
 	errNoAccess   = errors.New("middleware: a write without the token of a session")
 	errAttributes = errors.New("middleware: Options.Token is set, so there is no cookie: " +
 		"of Options.Cookie only Name may be set")
 )
 
-// Bearer returns the token of a request's Authorization header, as RFC 6750 has it, or "": for
-// Options.Token. That is the scheme in any case of letters, one space or more, and a token of letters,
-// digits and -._~+/ with any number of = at its end. It returns "" if there is more than one such header.
+// Bearer returns the token of a request's Authorization header, by RFC 6750, or "". It is for Options.Token. The
+// header must have the scheme Bearer in upper or lower case, one space or more, and a token of letters, digits
+// and -._~+/ with any number of = at its end. Bearer returns "" if there is more than one such header.
 func Bearer(r *http.Request) string {
 	lines := r.Header["Authorization"]
 	if len(lines) != 1 {
@@ -53,7 +53,7 @@ func Bearer(r *http.Request) string {
 	return token
 }
 
-// isToken68 reports whether s is what RFC 9110 calls a token68, and RFC 6750 a b64token.
+// isToken68 reports whether s is a token68 of RFC 9110, which RFC 6750 calls a b64token.
 func isToken68(s string) bool {
 	own := strings.TrimRight(s, "=")
 	return own != "" && !strings.ContainsFunc(own, func(c rune) bool {
@@ -62,15 +62,15 @@ func isToken68(s string) bool {
 }
 
 // Token returns the token of the request's session, for a handler that gives it to its client: see
-// Options.Token. Call it after a session.Commit that has begun the session or given it a new id, or after
-// the response has begun. If the id stays, Token returns the token that the request came with; or the
-// same one signed anew, if Remember has moved the session's end beyond that of its signature, or if an
-// older one of Options.Keys has signed it.
+// Options.Token. Call it after a session.Commit that has begun the session or given it a new ID, or after
+// the response has begun. If the ID stays, Token returns the token that the request came with. It signs the
+// token anew if Remember has moved the session's end beyond the end of the signature, or if an older key of
+// Options.Keys has signed the token.
 //
 // A response for which Token is called before its first byte is not cached.
 //
 // Token fails if the session is not saved yet, is open again, or its commit has failed; if there is no
-// session; and if these Sessions use cookies.
+// session; and if s uses cookies.
 func (s *Sessions) Token(ctx context.Context) (string, error) {
 	if s.cookies.token == nil {
 		return "", errNoTokens
@@ -91,7 +91,7 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		return "", errNoToken
 	case rq.cookie == nil:
 		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {
-			return "", errNoToken // the handler has changed what it is read from
+			return "", errNoToken // the handler has changed the header with the token
 		}
 		_, own := rq.identity.stored()
 		cookie, err := s.cookies.reissue(came, own)
@@ -103,10 +103,9 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 	return rq.cookie.Value, nil
 }
 
-// ID returns the public id of the session that a token stands for, or false if the token is not
-// genuine. It is for servers of another kind, as of gRPC or websockets, which then call Update or Peek.
-// Only they tell whether the session exists. If these Sessions use cookies, the token is the value of a
-// cookie.
+// ID returns the public ID of the session that a token stands for, or false if the token is not genuine. It is
+// for servers of another kind, such as gRPC or websocket servers, which then call Update or Peek. Only Update
+// and Peek tell whether the session exists. If s uses cookies, the token is the value of a cookie.
 func (s *Sessions) ID(token string) (string, bool) {
 	id := s.cookies.idOf(token)
 	return id, id != ""

@@ -215,8 +215,8 @@ func TestTokenSaysWhyThereIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
 		token := p.token(t, "/begin", "")
-		p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit before")
-		nothing := "middleware: Token where no session is kept: the request has none, and has begun none or ended it"
+		p.ask(t, "/early", token).want(t, 200, "middleware: Token before the session is saved: call Commit first")
+		nothing := "middleware: Token without a stored session: the request has no session, or has ended it"
 		for path, token := range map[string]string{"/token": "", "/log-out": token} {
 			a := p.ask(t, path, token)
 			if a.want(t, 200, ""); a.Header.Get("X-Error") != nothing {

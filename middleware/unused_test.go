@@ -144,7 +144,7 @@ func TestLazyStart(t *testing.T) {
 				}
 				s, err := session.Start(req.Context())
 				if err != nil {
-					fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the answer has begun"))
+					fmt.Fprint(w, "no session: ", strings.Contains(err.Error(), "after the response has begun"))
 					return
 				}
 				if req.URL.Path == "/set" {

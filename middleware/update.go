@@ -12,22 +12,22 @@ import (
 )
 
 var (
-	errNoID   = errors.New("middleware: this is not the public id of a session, which has 22 characters of base64url, or 16, a dot and 11: see Session.ID")
-	errSelf   = errors.New("middleware: Update would wait for itself, since its caller holds the session: change that one, or Commit it before")
-	errCookie = errors.New("middleware: Update cannot give the session a new id, nor an end by Remember, since it has no answer that could set the cookie")
+	errNoID   = errors.New("middleware: this is not the public id of a session, which has 22 characters of base64url, or 16 characters, a dot and 11 characters: see Session.ID")
+	errSelf   = errors.New("middleware: Update would wait for itself, since its caller holds the session: change that session, or Commit it before")
+	errCookie = errors.New("middleware: Update cannot give the session a new id, nor an end by Remember, since there is no response that could set the cookie")
 	errInside = errors.New("middleware: in Update the session is saved when the function returns nil")
 )
 
-// Update changes the session with a public id, for jobs, webhooks and whatever else has no request
-// of the session's visitor. It waits for the session as a request does, at most for LockWait or
+// Update changes the session with a public ID. It is for jobs, webhooks and other code that runs without a
+// request of the session's visitor. Update waits for the session as a request does, at most for LockWait or
 // until ctx ends. Then it calls f with the session locked; other requests wait meanwhile.
 //
-// If f returns nil, its changes are saved before Update returns. nil means that they are stored; an error
-// means that they are not, except that with store.ErrUnavailable they may be. If f returns an error,
-// nothing is saved, and Update returns that error. If f panics, nothing is saved, and the panic goes on.
-// f may Destroy the session, but neither Renew nor Remember it, since no cookie can be set.
+// If f returns nil, its changes are saved before Update returns. If Update returns nil, the changes are stored.
+// If Update returns an error, they are not stored, except that with store.ErrUnavailable they may be stored. If
+// f returns an error, nothing is saved, and Update returns that error. If f panics, nothing is saved, and the
+// panic goes on. f may Destroy the session, but neither Renew nor Remember it, since no cookie can be set.
 //
-// The error wraps store.ErrNotFound if the id is unknown or its session has expired, store.ErrGone if
+// The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if
 // the session was ended less than a minute ago, or any error that a request can fail with: see [Status].
 // Options.OnCorrupt is not called.
 //
@@ -35,9 +35,9 @@ var (
 // while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.
 // Session.Expires cannot know when the visitor was last active, and returns the latest time possible.
 //
-// In a handler that holds the same session Update would wait for itself, and returns an error at
-// once, if ctx is derived from the request's. Otherwise, and in the function of another Update of
-// the session, it waits for LockWait, and fails with store.ErrTimeout.
+// In a handler that holds the same session, Update would wait for itself. If ctx is derived from the request's
+// context, Update returns an error at once. Otherwise, and in the function of another Update of the session, it
+// waits for LockWait, and fails with store.ErrTimeout.
 func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Session) error) error {
 	if !isID(id) {
 		return errNoID
@@ -51,7 +51,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	hold, err := s.store.Take(ctx, id, terms)
 	u.hold = hold
 	if hold != nil {
-		defer u.releaseUnsaved(ctx) // unless saveUpdate has, also after a panic
+		defer u.releaseUnsaved(ctx) // also after a panic
 	}
 	if err == nil {
 		u.record = hold.Record
@@ -106,8 +106,8 @@ func (u *update) saveUpdate(ctx context.Context) error {
 	}
 }
 
-// releaseUnsaved releases the lock unless saveUpdate has, and closes the session: what a goroutine of f does to it
-// later is a late change.
+// releaseUnsaved releases the lock, unless saveUpdate has done so, and closes the session: if a goroutine of f
+// changes the session later, that is a late change.
 func (u *update) releaseUnsaved(ctx context.Context) {
 	if u.hold == nil {
 		return
@@ -121,8 +121,8 @@ func (u *update) releaseUnsaved(ctx context.Context) {
 // SessionID implements keep.Keeper.
 func (u *update) SessionID() string { return u.id }
 
-// SessionExpires implements keep.Keeper. It returns the latest time possible: as if the visitor had come
-// just now.
+// SessionExpires implements keep.Keeper. It returns the latest time possible, as if the visitor were active
+// now.
 func (u *update) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
 	record := u.record
 	record.Own = ownTimeouts(record.Own, renewed, remembered, d)

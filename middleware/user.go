@@ -7,25 +7,26 @@ import (
 	"time"
 )
 
-// Info is what is known of a session without opening it.
+// Info is what is known about a session without opening it.
 type Info struct {
-	// ID is the public id.
+	// ID is the public ID.
 	ID string
-	// User that the session belongs to, and Device where it was begun: see session.Login and
-	// Options.Device. Both are empty for one that nobody has logged in to.
+	// User that the session belongs to, and Device of the login: see session.Login and Options.Device. Both are
+	// empty if no user is logged in.
 	User, Device string
-	// Created is when the session began; a new id does not change it.
+	// Created is when the session began; a new ID does not change it.
 	Created time.Time
 	// Seen is when the session was last used, to a second or so. It is computed from the time to live, and
 	// zero if that is impossible: for remembered sessions, and during the last TTL of Lifetime.
 	Seen time.Time
-	// Expires is when the session ends if it is not used any more.
+	// Expires is when the session expires if it is not used any more.
 	Expires time.Time
 }
 
-// Peek looks at the session with a public id. It does not extend the session, and does not wait for its
-// lock. The error wraps store.ErrNotFound if the id is unknown or its session has expired, store.ErrGone
-// if the session was ended less than a minute ago, store.ErrUnavailable, or what is wrong with the record.
+// Peek looks at the session with a public ID. It does not extend the session, and does not wait for its
+// lock. The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone
+// if the session was ended less than a minute ago, store.ErrUnavailable, or the error of a record that cannot
+// be read.
 func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
 		return Info{}, errNoID
@@ -55,23 +56,23 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 	}
 	infos := make([]Info, len(listed))
 	for i, l := range listed {
-		// Round(0): these are for people, who would be shown the monotonic clock.
+		// Round(0) removes the monotonic clock, which users would see.
 		infos[i] = Info{ID: l.ID, User: l.User, Device: l.Device, Created: l.Created,
 			Seen: l.Seen.Round(0), Expires: l.Expires.Round(0)}
 	}
 	return infos, nil
 }
 
-// End ends the session with a public id at once, and does not wait for its lock: a request that holds it
-// cannot save it any more, not even with Renew or Login. The request's context ends within a third of the
-// store's Lease. The client is logged out with its next request.
+// End ends the session with a public ID at once, and does not wait for its lock: a request that holds the
+// session cannot save it any more, not even with Renew or Login. The request's context ends within a third of
+// the store's Lease. The client is logged out with its next request.
 //
-// The error wraps store.ErrNotFound if the id is unknown or its session has expired, store.ErrGone if it
-// was ended less than a minute ago, store.ErrCorrupt if what is stored is no session and was left as it
-// is, or store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. A
-// malformed id is an error, too. End does not log its error: log it.
+// The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if the session
+// was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
+// store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. A malformed
+// ID is an error, too. End does not log its error: log it.
 //
-// Check whose session it is before a user may end it: [Sessions.List] has the ids of their own.
+// Before a user ends a session, check that it is the user's session: [Sessions.List] has the IDs.
 func (s *Sessions) End(ctx context.Context, id string) error {
 	if !isID(id) {
 		return errNoID
@@ -83,28 +84,28 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	return nil
 }
 
-// EndAll ends all sessions of a user but those with the ids except, like [Sessions.End], in one step:
-// there is no moment at which some are over and others are not. (While keys of store.Encryption are
-// changed it is several steps: see P14 in PROMISES.md.)
+// EndAll ends all sessions of a user, except the sessions with the IDs in except, like [Sessions.End], in one
+// step: there is no moment at which only some of them have ended. (While keys of store.Encryption are changed,
+// it takes several steps: see P14 in PROMISES.md.)
 //
-// EndAll returns how many sessions there were, of which some may have expired. If a connection to Redis
-// broke and the command was sent again, it returns fewer, and Hooks.End is not called for the others. For
-// a user without sessions it returns 0 and no error.
+// EndAll returns how many sessions it has ended, of which some may have expired before. If a connection to Redis
+// broke and the command was sent again, EndAll returns a smaller number, and Hooks.End is not called for the
+// other sessions. For a user without sessions it returns 0 and no error.
 //
 // The error wraps store.ErrUnavailable: then the sessions may have been ended, and to call EndAll again
 // does no harm. An empty user is an error, and so is one of more than 512 bytes. EndAll does not log its
 // error: log it.
 //
-// To keep the session of the request itself after a new password, say:
+// For example, to keep the session of the request itself after a new password:
 //
 //	n, err := sessions.EndAll(ctx, user, s.ID())
 //	s.Renew()
 //
 // Without except the request's own session ends, too: call Destroy, so that the client deletes its cookie.
 //
-// A login whose request arrived before EndAll was done is refused if it would be stored after it, with an
-// error that wraps store.ErrGone: it may have checked a password that has been changed since. The request
-// to which ctx belongs counts as one that has arrived after EndAll.
+// If the request of a login arrived before EndAll was done, and the login would be stored after EndAll, the login
+// is refused, with an error that wraps store.ErrGone: it may have checked a password that was changed since.
+// The request to which ctx belongs counts as having arrived after EndAll.
 //
 // If except contains a malformed ID, EndAll fails and ends nothing. Empty strings are ignored.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
@@ -114,7 +115,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		}
 	}
 	ended, err := s.store.EndUser(ctx, user, except...)
-	// What its own request has checked is not older than this.
+	// A later login of the same request counts as having arrived after this EndAll.
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {
 		rq.identity.setArrival()

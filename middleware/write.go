@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// overflow is what begins a response that is larger than Options.Buffer.
-const overflow = "an answer larger than Options.Buffer"
+// overflow is why a response larger than Options.Buffer begins.
+const overflow = "a response larger than Options.Buffer"
 
 // Header implements http.ResponseWriter.
 func (rw *response) Header() http.Header {
@@ -23,13 +23,13 @@ func (rw *response) Header() http.Header {
 	return rw.around.Header()
 }
 
-// WriteHeader notes the status. As in net/http, the first one counts, and whatever comes after it
-// is ignored, even if it is invalid or informational.
+// WriteHeader notes the status. As in net/http, the first status counts, and later ones are ignored, even if they
+// are invalid or informational.
 func (rw *response) WriteHeader(status int) {
 	switch {
 	case rw.failed != nil:
 	case rw.begun:
-		rw.around.WriteHeader(status) // which reports the mistake
+		rw.around.WriteHeader(status) // reports the mistake
 	case rw.status != 0:
 		rw.reportSuperfluous(status)
 	case rw.informational(status), status < 100, status > 999:
@@ -37,7 +37,7 @@ func (rw *response) WriteHeader(status int) {
 			rw.showHeader()
 			rw.draft.shown = rw.draft.header.Clone()
 		}
-		rw.around.WriteHeader(status) // goes out without a commit, being no final response; or panics
+		rw.around.WriteHeader(status) // sends it without a commit, since it is no final response; or panics
 	default:
 		rw.explicit = true
 		rw.setStatus(status)
@@ -46,7 +46,7 @@ func (rw *response) WriteHeader(status int) {
 
 func (rw *response) informational(status int) bool {
 	if status == http.StatusSwitchingProtocols {
-		return rw.request.base.ProtoMajor > 1 // there it has no meaning, and a response follows
+		return rw.request.base.ProtoMajor > 1 // in HTTP/2 a 101 has no meaning, and a response follows
 	}
 	return status >= 100 && status <= 199
 }
@@ -79,9 +79,9 @@ func (rw *response) Write(p []byte) (int, error) {
 	return rw.tail.write(rw.around, p)
 }
 
-// ReadFrom lets a large file go from disk to the network without passing through our memory, once
-// the buffer is full. Nothing is decided before src has given its first byte: a handler whose
-// source fails at once can still answer with an error.
+// ReadFrom lets a large file go from disk to the network without passing through our memory, once the buffer is
+// full. The response does not begin before src has given its first byte: a handler whose source fails at once can
+// still respond with an error.
 func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if err := rw.refusal(); err != nil {
 		return 0, err
@@ -98,14 +98,14 @@ func (rw *response) ReadFrom(src io.Reader) (n int64, err error) {
 
 // readUntilBegun copies from src until the response has begun or src has ended.
 func (rw *response) readUntilBegun(src io.Reader) (n int64, err error) {
-	const first = 512 // what net/http asks for before it sends a header, too
+	const first = 512 // bytes: net/http also reads so many before it sends a header
 	chunk := make([]byte, 16<<10)
 	n, err = io.CopyBuffer(writerFunc(rw.Write), io.LimitReader(src, first), chunk)
 	if err != nil || n < first || rw.begun {
 		return n, err
 	}
 	buffer := int64(rw.request.sessions.options.Buffer)
-	if rw.tail.declared > buffer { // no need to fill the buffer with what will not fit into it
+	if rw.tail.declared > buffer { // the body will not fit into the buffer
 		return n, rw.beginResponse(overflow)
 	}
 	room := buffer - int64(len(rw.buffered))       // the first byte beyond begins the response
@@ -114,8 +114,8 @@ func (rw *response) readUntilBegun(src io.Reader) (n int64, err error) {
 	return n + m, err
 }
 
-// refusal returns why the handler may not write any more. If that is a late change and nothing has left
-// yet, the error now replaces the response.
+// refusal returns why the handler may not write any more. If there was a late change and the response has not
+// begun, the error replaces the response.
 func (rw *response) refusal() error {
 	if rw.failed != nil {
 		return rw.failed
@@ -127,7 +127,7 @@ func (rw *response) refusal() error {
 	case rw.begun:
 		return *late
 	default:
-		return rw.beginResponse("a change that came late") // which fails
+		return rw.beginResponse("a change that came late") // fails
 	}
 }
 
@@ -140,9 +140,8 @@ func (rw *response) setStatus(status int) {
 	rw.tail.declared = contentLength(rw.header)
 }
 
-// reportSuperfluous logs, once in a response, that WriteHeader was called when there was a status
-// already. net/http reports that as well, but it does not see the call while the response waits for
-// its commit.
+// reportSuperfluous logs, once in a response, that WriteHeader was called although the status was chosen already.
+// net/http reports the same mistake, but it does not see the call while the response waits for its commit.
 func (rw *response) reportSuperfluous(status int) {
 	if rw.warned {
 		return
@@ -152,7 +151,8 @@ func (rw *response) reportSuperfluous(status int) {
 		slog.Int("status", rw.status), slog.Int("ignored", status), slog.String("caller", handlerCaller()))
 }
 
-// handlerCaller returns the function that has called us, perhaps by way of net/http, and its line.
+// handlerCaller returns the handler's function that has called WriteHeader, directly or through net/http, and its
+// line.
 func handlerCaller() string {
 	pc := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(4, pc)]) // above WriteHeader

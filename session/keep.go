@@ -51,13 +51,13 @@ func (s *Session) close(closedBy string) (keep.Change, error) {
 	s.closedBy = closedBy
 	c := s.change
 	if c.Destroyed {
-		s.err = nil // what could not be set is no longer wanted
+		s.err = nil // a value that could not be set is no longer wanted
 	}
 	if s.err == nil && s.config.ReadOnly && s.changed() {
 		s.err = fmt.Errorf("session: %s: %w", s.culprit, ErrReadOnly)
 	}
 	c.Changed = (c.Changed || c.Remembered) && (!s.isNew() || s.values.Len() > 0 || c.User != "")
-	// The user's list says when the session ends, and gets that together with an id.
+	// The user's list says when the session ends, and is updated only together with an id.
 	c.Renewed = c.Renewed || c.Remembered && s.user() != ""
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
 		c.Snapshot = s.values.Snapshot()

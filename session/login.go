@@ -7,14 +7,14 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// Login gives the session to a user, and a new ID, as [Session.Renew] does: call it when visitors have shown who
-// they are. From the commit on the session is in that user's list, and can be ended from elsewhere, together
-// with the user's other sessions: see Sessions.List, End and EndAll of package middleware. It stays the user's
-// until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
-// [Session.Destroy] Login does nothing, and a warning is logged: to begin with nothing, call Clear.
+// Login gives the session to a user, and gives it a new ID, as [Session.Renew] does. Call Login when visitors have
+// shown who they are. From the commit on the session is on the user's list, and can be ended from elsewhere,
+// together with the user's other sessions: see Sessions.List, End and EndAll of package middleware. The session
+// belongs to the user until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
+// [Session.Destroy] Login does nothing, and a warning is logged: to begin with an empty session, call Clear.
 //
-// user is the application's identifier of the user, preferably one that never changes, such as a number: 1 to
-// 512 bytes of UTF-8, which are kept with the session's values. Any other user is an error that sticks and
+// user is the application's identifier of the user, 1 to 512 bytes of UTF-8. It should never change, so a number
+// is a good choice. It is kept with the session's values. Any other user is an error that sticks and
 // fails the commit. With Options.RefuseLogin, a login beyond Options.MaxSessions makes the commit fail with the
 // store's ErrTooManySessions.
 func (s *Session) Login(user string) {

@@ -9,25 +9,24 @@ import (
 // ErrOpen is the error of [Session.Reopen] for a session that is open. Nothing has happened to it.
 var ErrOpen = errors.New("the session is open already: Reopen is for after Commit")
 
-var errDestroyed = errors.New("session: Reopen after Destroy: the session is over")
+var errDestroyed = errors.New("session: Reopen after Destroy: the session has ended")
 
 // Reopen opens the session again after its commit, so that it can be changed: after slow work, for which
 // [Session.Commit] has released it, or in a stream or a websocket, whose session was committed when the
 // response began.
 //
-// Reopen waits for the lock as the request did when it began. Then the session holds what is stored by now,
-// maybe by other requests: read again what was read before. The next Commit saves the session, or the end of
-// the handler does; until then other requests wait for it. In a request that only reads, Reopen reads again,
-// and no request waits.
+// Reopen waits for the lock as the request did when it began. Then the session holds what is stored now, perhaps
+// by other requests, so read all values again. The next Commit saves the session, or the end of the handler does;
+// until then other requests wait for the session. In a request that only reads, Reopen reads again, and no
+// request waits.
 //
-// If the session was ended meanwhile, the error wraps the store's ErrGone; if it has expired, its ErrNotFound
-// as well. Reopen also fails for the reasons for which opening a session fails, when ctx ends, and with
-// [ErrOpen]. After an error the session is closed, as it was, and Reopen may be called again. If the work is to
-// be saved even if the client has gone away, as after an upload, pass [context.WithoutCancel] of the request's
-// context.
+// If the session was ended meanwhile, the error wraps the store's ErrGone; if the session has expired, the store's
+// ErrNotFound as well. Reopen also fails for the reasons for which opening a session fails, when ctx ends, and with
+// [ErrOpen]. After an error the session is still closed, and Reopen may be called again. If the work must be saved
+// even if the client has gone away, as after an upload, pass [context.WithoutCancel] of the request's context.
 //
-// Once the response header has been sent, no cookie can be set. Then a commit that needs a cookie fails and saves
-// nothing: one that would begin a session, give it a new ID, or follows a Remember.
+// After the response header was sent, no cookie can be set. Then a commit that needs a cookie fails and saves
+// nothing: a commit that would begin a session, would give it a new ID, or follows a Remember.
 func (s *Session) Reopen(ctx context.Context) error {
 	if s.keeper != nil {
 		return s.keeper.ReopenSession(ctx)
@@ -68,11 +67,11 @@ func (s *Session) Discard() {
 	case s.given != nil:
 		s.given()
 	default:
-		_ = s.load(s.config) // which has no error, as when the session was opened
+		_ = s.load(s.config) // has no error, since it had none when the session was opened
 	}
 }
 
-// give makes what a test has filled the session with what Discard goes back to.
+// give makes Discard go back to the content that a test has given the session.
 func (s *Session) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

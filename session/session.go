@@ -23,7 +23,7 @@
 // The zero [Session] is empty, new, and kept nowhere. A test fills it, hands it to the handler with
 // [NewContext], and reads it afterwards: [Get] returns the values, [Session.User] the user of a Login, and
 // [Session.Commit] the error of a Set that failed. For whole requests use package middleware/sessiontest, which
-// also shows the cookie, and what has become of a session that the handler has renewed or destroyed.
+// also shows the cookie, and whether a session that the handler has renewed or destroyed still exists.
 //
 // This package knows neither HTTP nor Redis: package middleware opens and commits the sessions.
 package session
@@ -62,7 +62,7 @@ type Session struct {
 	values   values.Values
 	used     bool        // the content was asked for
 	change   keep.Change // Changed: values differ from what was loaded
-	given    func()      // reverts to what a test has filled the session with; nil: no test has
+	given    func()      // reverts to the content that a test has given the session; nil: no test has
 	culprit  string      // the first call that made a change, if the session is for reading only
 	err      error       // of the first Set that failed; it fails the commit
 	closedBy string      // what has closed the session; "": it is open
@@ -193,15 +193,15 @@ func (s *Session) IsNew() bool {
 
 func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapshot == nil }
 
-// Commit saves the session and releases its lock now, instead of at the end of the handler: call it before slow
-// work that no longer needs the session, so that the visitor's other requests need not wait for it.
+// Commit saves the session and releases its lock now, instead of at the end of the handler. Call Commit before slow
+// work that no longer needs the session, so that the visitor's other requests need not wait for that work.
 //
 // The session can still be read afterwards. A change is a mistake, unless [Session.Reopen] has opened the session
-// again: it is logged, and the response becomes an error ([ErrClosed]) or, if it has begun, is cut off.
+// again: the change is logged, and the response becomes an error ([ErrClosed]) or, if it has begun, is cut off.
 //
-// If Commit fails, nothing was saved, except that with the store's ErrUnavailable it may have been. The response
-// will be that error, whatever the handler writes. Until a Reopen, a second Commit returns what the first one
-// did.
+// If Commit fails, nothing was saved, except that with the store's ErrUnavailable the session may have been saved.
+// The response will be that error, whatever the handler writes. Until a Reopen, a second Commit returns the result
+// of the first.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.keeper == nil {
 		_, err := s.close("Commit")

@@ -46,8 +46,8 @@ func Pop[T any](s *Session, key string) (T, bool) {
 	return v, ok
 }
 
-// Decode stores the value of key in *v, by the rules of [Get]. Its error wraps
-// [ErrAbsent] or [ErrType]; *v may be half filled after the latter.
+// Decode stores the value of key in *v, by the rules of [Get]. Its error wraps [ErrAbsent] or [ErrType]; after
+// ErrType, *v may be half filled.
 func (s *Session) Decode(key string, v any) error {
 	raw, ok := s.look(key)
 	if !ok {

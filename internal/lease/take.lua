@@ -1,9 +1,9 @@
 -- Takes the lock for a token, if it is free.
 -- KEYS[1] lock    KEYS[2] queue
 -- ARGV[1] number of the call   ARGV[2] token   ARGV[3] lease in ms   ARGV[4] place in the queue, '' for none
--- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it, with -1
--- for a lock that does not expire, 0 if that may not be asked, and the result of join, 0 without a place;
--- {-2}: the key is not a lock.
+-- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it. The time
+-- is -1 for a lock that does not expire, and 0 if PTTL is not permitted. joined is the result of join, 0
+-- without a place. {-2}: the key is not a lock.
 {{template "queue"}}
 local place = ARGV[4]
 -- taken is the result when the token has the lock. The place is then removed from the queue, even if a

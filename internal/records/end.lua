@@ -1,4 +1,4 @@
--- Ends a session, whatever holds it: requests under way find a tombstone.
+-- Ends a session, even if a request holds it: requests under way find a tombstone.
 -- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark   KEYS[5] list
 -- ARGV[1] number of the call   ARGV[2] tombstone   ARGV[3] its time to live in ms
 -- Returns 1: ended; 0: there is none; 2: it had ended before; 3: it is not a session, and was left as it

@@ -10,7 +10,7 @@
 -- ARGV[12] epoch for a user who has none, 15 digits
 -- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {-1,
 -- Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
--- request arrived; or {1} and the surplus sessions, those that would end first: written.
+-- request arrived; or {1} and the surplus sessions, which would end first: written.
 {{template "clock"}}
 {{template "mark"}}
 {{template "record"}}
@@ -29,7 +29,7 @@ local mark, calls = size > 0 and known, known and string.match(known, ',.*') or 
 local alive = mark and size or 0 -- list and mark are lost together: without one of them there is no session
 if again then
   if alive == 0 or not redis.call('ZSCORE', list, member) then
-    return {1} -- it has ended since
+    return {1} -- the session has ended since
   end
 elseif old ~= '' then
   if alive == 0 or not redis.call('ZSCORE', list, old) then -- rule: a session that was ended is not renewed

@@ -73,7 +73,7 @@ if absent
     set(KEYS[2], token, 'PX', ARGV[3]) -- rule: a lock that was given to a place is taken for a lease
   end
 end
--- Even if a late try has put the place there again.
+-- A late try may have put the place into the queue again.
 if place ~= '' then -- rule: a place that has the lock is not in the queue
   quit(KEYS[3], place)
 end

@@ -13,14 +13,14 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A Runner's client is anybody's, and so are the hooks in it. If the client panics, the panic becomes the error of
-// the round trip: it costs one request. In a timer, a sweep or a subscription of ours, it would end the process.
-// All calls of a client are in this file.
+// A Runner's client, and the hooks in it, may come from other programmers. If the client panics, the panic becomes
+// the error of the round trip, and only one request fails. A panic in one of our timers, sweeps or subscriptions
+// would end the process. All calls to a client are in this file.
 //
-// A runtime.Goexit cannot become an error. It ends the goroutine. So whoever gives up a mutex for a call takes it
+// A runtime.Goexit cannot become an error: it ends the goroutine. So code that unlocks a mutex for a call locks it
 // again by defer.
 
-// send is Do of the client. The error is a deferred if no node of a cluster was there to take the commands.
+// send calls the client's Do. The error is a deferred if no node of a cluster could take the commands.
 func (r *Runner) send(ctx context.Context, slot string, commands []transport.Command) (replies []any, err error) {
 	defer Recovered(&err)
 	replies, err = r.client.Do(ctx, slot, commands...)
@@ -34,8 +34,8 @@ func (r *Runner) send(ctx context.Context, slot string, commands []transport.Com
 	return replies, err
 }
 
-// stray gives up the connections, unless that has happened since resets was read. It returns the error of the
-// call that has got the reply to another one.
+// stray gives up the connections, unless they were given up since resets was read. It returns the error of the
+// call that has got the reply to another call.
 func (r *Runner) stray(resets int64) (err error) {
 	defer Recovered(&err)
 	if c, ok := r.client.(transport.Resetter); ok && r.resets.CompareAndSwap(resets, resets+1) {
@@ -54,14 +54,14 @@ func (r *Runner) Subscribe(ctx context.Context, channel string) (_ transport.Sub
 	return subscription{s}, err
 }
 
-// SubscribeShard calls that of a client that knows clusters.
+// SubscribeShard calls SubscribeShard of a client that knows clusters.
 func (r *Runner) SubscribeShard(ctx context.Context, channel string) (_ transport.Subscription, err error) {
 	defer Recovered(&err)
 	s, err := r.cluster.SubscribeShard(ctx, channel)
 	return subscription{s}, err
 }
 
-// A subscription guards the client's subscription against its panics.
+// A subscription turns panics of the client's subscription into errors.
 type subscription struct{ client transport.Subscription }
 
 func (s subscription) Receive() (message string, err error) {
@@ -79,7 +79,7 @@ type panicked struct{ error }
 
 func (p panicked) Unwrap() error { return p.error }
 
-// Recovered is to be deferred. It makes a panic the error of a call that may have been done.
+// Recovered turns a panic into the error of a call that may have been done. Call it by defer.
 func Recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = Panicked(v)
@@ -91,7 +91,7 @@ func Panicked(v any) error {
 	return panicked{fmt.Errorf("%w: %s", transport.ErrUnavailable, Panic(v))}
 }
 
-// Panic returns a text that tells v, and where the panic with v was, for the function that has recovered it.
+// Panic returns a text with v, and the place of the panic with v, for the function that has recovered it.
 func Panic(v any) string {
 	pc := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pc[:runtime.Callers(1, pc)])
@@ -107,8 +107,8 @@ func Panic(v any) string {
 }
 
 // Ping asks whether Redis replies. The keys are in different slots. If Redis is a node of a cluster, and the
-// client does not know clusters, Ping finds that out: such a node serves only some of the keys. If the client
-// knows clusters, it is enough that the node of one key replies, since a cluster can do without a node.
+// client does not know clusters, Ping fails: such a node serves only some of the keys. If the client knows
+// clusters, it is enough that the node of one key replies, since a cluster works without some of its nodes.
 func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	if r.cluster != nil && len(keys) > 0 {
 		return r.pingAny(ctx, keys)
@@ -134,7 +134,7 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 
 // pingAny returns when the first node has replied.
 func (r *Runner) pingAny(ctx context.Context, keys []string) error {
-	if !r.IsCluster() { // as far as the client knows yet
+	if !r.IsCluster() { // or the client does not know it yet
 		if err := r.ping(ctx, keys[0]); err == nil || !r.IsCluster() {
 			return err
 		}
@@ -157,7 +157,7 @@ func (r *Runner) pingAny(ctx context.Context, keys []string) error {
 	return err
 }
 
-// ping asks once more if the connection broke: the server may have closed it since it was idle.
+// ping asks once more if the connection broke, since the server may have closed an idle connection.
 func (r *Runner) ping(ctx context.Context, key string) error {
 	commands := []transport.Command{{"PING"}}
 	replies, err := r.send(ctx, key, commands)

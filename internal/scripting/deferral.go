@@ -13,20 +13,20 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Redis defers a command with one of these refusals, and has done nothing then: while a slot is on its way to
-// another node (TRYAGAIN, whenever one of several keys does not exist, like the lock that is free), while a cluster
-// chooses a new master, or while a server starts. The command is sent again, until the time of the round trip is
-// over. A command that could not be sent to a node of a cluster is deferred as well: another node will have the
-// slots of the first one.
+// deferring has the refusals by which Redis defers a command: while a slot is moving to another node (TRYAGAIN, if
+// one of several keys does not exist, like the lock that is free), while a cluster chooses a new master, or while a
+// server starts. Redis has done nothing then. The command is sent again, until the round trip has no time left. A
+// command that could not be sent to a node of a cluster is deferred as well: another node will get the slots of
+// that node.
 var deferring = []string{rehashing, "CLUSTERDOWN ", "LOADING ", "MASTERDOWN "}
 
 const rehashing = "TRYAGAIN "
 
-// A server that is not the right one refuses a command with one of these. A client that knows clusters will find
-// the right server, so the command is deferred. Another client never will.
+// misdirected has the refusals by the wrong server. A client that knows clusters will find the right server, so the
+// command is deferred. Any other client never will.
 var misdirected = []string{moving, "ASK ", "READONLY "}
 
-// defers reports whether Redis will do later, or elsewhere, what it has refused.
+// defers reports whether Redis will do later, or on another server, what it has refused.
 func (r *Runner) defers(refusal error) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(refusal.Error(), prefix) }
 	return slices.ContainsFunc(deferring, begins) || r.cluster != nil && slices.ContainsFunc(misdirected, begins)
@@ -60,27 +60,27 @@ func (d deferred) refused() error {
 // had not replied.
 type deferredTooLong struct {
 	error
-	moving bool // the slot was on its way
+	moving bool // the slot was moving
 }
 
 func (deferredTooLong) Timeout() bool   { return true }
 func (d deferredTooLong) Unwrap() error { return d.error }
 
-// Moving reports whether a round trip was deferred for all of its time since the slot of its keys is on its way to
-// another node. Redis is there, and will do it soon.
+// Moving reports whether a round trip was deferred for all of its time since the slot of its keys is moving to
+// another node. Redis works, and will take the commands soon.
 func Moving(err error) bool {
 	d, ok := errors.AsType[deferredTooLong](err)
 	return ok && d.moving
 }
 
-// A deferral is the waits of one round trip that is deferred. The zero value has not waited yet.
+// A deferral counts the waits of one round trip that is deferred. The zero value has not waited yet.
 type deferral struct {
 	tries int
 	why   deferred  // the last try was deferred
 	again time.Time // when the next try was sent
 }
 
-// wait waits at random: for 1 to 2 ms the first time, and for 32 to 64 ms in the end. It returns false if ctx ends
+// wait waits for a random time: 1 to 2 ms the first time, and 32 to 64 ms in the end. It returns false if ctx ends
 // before.
 func (d *deferral) wait(ctx context.Context, why deferred) bool {
 	timer := time.NewTimer(time.Duration((1 + Chance()) * float64(time.Millisecond<<min(d.tries, 5))))
@@ -96,8 +96,8 @@ func (d *deferral) wait(ctx context.Context, why deferred) bool {
 	}
 }
 
-// explain returns err. But if err only says that the last of several tries was cut short by the end of the round
-// trip, it returns the error of the try before, which was deferred.
+// explain returns err. But if err only says that the end of the round trip cut the last of several tries short,
+// explain returns the error of the try before, which was deferred.
 func (d *deferral) explain(err error, timeout time.Duration) error {
 	switch {
 	case d.why.error == nil || !isTimeout(err) || time.Since(d.again) >= timeout/4:
@@ -108,8 +108,8 @@ func (d *deferral) explain(err error, timeout time.Duration) error {
 	return d.why.tooLong()
 }
 
-// Chance returns a random number in [0, 1), for pauses. It comes from crypto/rand, which tests can seed: so a
-// simulation of many processes can be repeated exactly.
+// Chance returns a random number in [0, 1), for pauses. The number comes from crypto/rand, which tests can seed, so
+// that a simulation of many processes can be repeated exactly.
 func Chance() float64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program first

@@ -27,8 +27,9 @@ func MaybeDone(err error) bool {
 	return errors.Is(err, transport.ErrUnavailable) && !errors.Is(err, transport.ErrRefused)
 }
 
-// Broken reports whether err is that of a connection that broke: what was sent may be sent again. If Redis was
-// silent, no time is left for that. A panic of the client is a mistake that must be seen.
+// Broken reports whether err is the error of a connection that broke: the commands may be sent again. If Redis was
+// silent, no time is left to send them again. A panic of the client is a mistake, and must not be hidden by a
+// second try.
 func Broken(err error) bool {
 	_, mistake := errors.AsType[panicked](err)
 	return MaybeDone(err) && !isTimeout(err) && !mistake
@@ -37,7 +38,7 @@ func Broken(err error) bool {
 // ErrExited is the error of a call that ended its goroutine.
 var ErrExited = fmt.Errorf("%w: its client has called runtime.Goexit", transport.ErrUnavailable)
 
-// maybeDone makes an error, a refusal too, that of a round trip that may have been done by an earlier try.
+// maybeDone wraps an error, even a refusal, of a round trip that an earlier try may have done.
 type maybeDone struct{ error }
 
 func (m maybeDone) Is(target error) bool {
@@ -45,7 +46,7 @@ func (m maybeDone) Is(target error) bool {
 }
 func (m maybeDone) As(target any) bool { return errors.As(m.error, target) }
 
-// AsMaybeDone returns err as the error of what may have been done, even if err is a refusal.
+// AsMaybeDone returns err as the error of a round trip that may have been done, even if err is a refusal.
 func AsMaybeDone(err error) error { return maybeDone{err} }
 
 // TimedOut reports whether Redis did not reply in time, or deferred the round trip for all of its time.
@@ -56,7 +57,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// isFull reports whether Redis refuses what would need memory.
+// isFull reports whether Redis has refused a command since its memory is full.
 func isFull(refusal error) bool { return strings.HasPrefix(refusal.Error(), "OOM ") }
 
 // isNoScript reports whether Redis does not know the script of an EVALSHA.

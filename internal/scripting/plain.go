@@ -9,12 +9,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// RoundTripPlain sends commands without a script. It sends them once, unless Redis defers one of them: then it
-// sends all of them again, since what one command does may depend on another. If no time is left, some of them
-// may have been done.
+// RoundTripPlain sends commands without a script. If Redis defers one of the commands, RoundTripPlain sends all of
+// them again, since the effect of one command may depend on another. If no time is left for that, some of the
+// commands may have been done.
 //
-// The replies have no number: they must show by themselves whose they are. If Redis refuses the first command,
-// that is the error, and there are replies as well; unless Redis is full.
+// The replies have no number: each reply must show by itself to which call it belongs. If Redis refuses the first
+// command, that refusal is the error, and there are replies as well, unless Redis is full.
 func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	end, done := time.Now().Add(r.timeout), false
 	var waits deferral
@@ -53,10 +53,10 @@ func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...tr
 	}
 }
 
-// RoundTripNumbered is RoundTripPlain with the number of the call behind the last reply. If a reply belongs to
-// another call, wherever it comes, the number is not in its place, and the error is an ErrUnavailable. If the
-// number came ahead of the last reply, it would not show a reply that comes between the two. If Redis refuses a
-// command, that is the error, except for the last command.
+// RoundTripNumbered is RoundTripPlain with the number of the call behind the last reply. If any reply belongs to
+// another call, the number is not in its place, and the error is an ErrUnavailable. A number before the last reply
+// would not detect a foreign reply between the two. If Redis refuses a command, that refusal is the error, except
+// for the last command.
 func (r *Runner) RoundTripNumbered(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	call, resets, last := calls.Add(1), r.resets.Load(), len(commands)-1
 	replies, err := r.RoundTripPlain(ctx, slot, append(commands, transport.Command{"PING", call})...)

@@ -1,9 +1,10 @@
 // Package scripting runs Lua scripts on Redis, over any [transport.Client].
 //
 //   - A round trip is commands and a script behind them, sent as one write. A plain one has no script.
-//   - A try is one sending of a round trip. If its connection breaks, the round trip is tried again: so scripts
+//   - A try is one sending of a round trip. If its connection breaks, the round trip is tried again. So scripts
 //     must be safe to repeat with the same arguments.
-//   - A refusal is an error that Redis replies. Redis defers what it refuses for now, and will do soon.
+//   - A refusal is an error that Redis replies. Redis defers a command if it refuses the command now, but will
+//     execute it soon.
 //   - A call has a number, which comes back in its reply. A reply with another number is stray.
 //   - A round trip that has failed may have been done, unless its error wraps [transport.ErrRefused].
 //
@@ -35,7 +36,7 @@ type Script struct {
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
-	return &Script{text, fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // Redis's choice, not one of security
+	return &Script{text, fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // SHA-1 is Redis's choice; it need not be secure
 }
 
 // Golden returns a script of the directory golden. It panics if there is none with that name.
@@ -61,7 +62,7 @@ func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 	return &Runner{client: c, timeout: timeout, cluster: cluster}
 }
 
-// Keys are strings, in the form in which clients want them: to make that again and again costs.
+// Keys are strings, as the []any that clients want: to convert them for each call costs time.
 type Keys []any
 
 // A RoundTrip is sent as one write: commands, and a script behind them. All keys are in one slot.
@@ -82,9 +83,9 @@ func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Re
 const maxRepeats = 2
 
 // RoundTrip returns the replies to the commands, of which some may be errors, and the reply to the script. The
-// commands are repeated together with the script. The error is that of the script. If the script was refused, it
-// is that of the first command that was refused, if there is one: it may be why. If the error wraps ErrRefused,
-// and there are replies to the commands, the other commands were executed.
+// commands are repeated together with the script. The error is the script's. But if Redis refused the script and
+// also a command, the error is the refusal of the first such command, which may be the cause. If the error wraps
+// ErrRefused, and there are replies to the commands, the other commands were executed.
 func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, error) {
 	own := scratches.Get().(*scratch)
 	script := append(own.script, "EVALSHA", x.Script.hash, len(x.Keys))
@@ -136,12 +137,12 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 	}
 }
 
-// retries returns nil if a round trip must be tried again after a try that has failed with err, when it is time
-// for that. Otherwise it returns the error of the round trip.
+// retries decides after a try that has failed with err. If the round trip must be tried again, retries waits until
+// it is time, and returns nil. Otherwise it returns the error of the round trip.
 func (r *Runner) retries(ctx context.Context, err error, waits *deferral, repeats *int) error {
 	if why, ok := err.(deferred); ok {
 		if waits.wait(ctx, why) {
-			return nil // that was no repetition: nothing was done
+			return nil // not counted as a repetition, since nothing was done
 		}
 		err = why.ended(ctx)
 	}
@@ -164,8 +165,8 @@ func (r *Runner) retries(ctx context.Context, err error, waits *deferral, repeat
 	return nil
 }
 
-// A scratch is where the commands of a round trip are put together. It is used again if the first try has
-// succeeded. After an error it is not: a careless client might still be sending.
+// A scratch is memory for the commands of a round trip. It is used again if the first try has succeeded. After an
+// error it is not used again, since a careless client might still be sending.
 type scratch struct {
 	script   transport.Command
 	commands []transport.Command
@@ -173,8 +174,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// replyOf returns the reply to the script of a try. The error is a deferred if nothing was done, and may be soon, or
-// errStray. If Redis does not know the script, replyOf sends it once more.
+// replyOf returns the reply to the script of a try. The error is a deferred if Redis has deferred the script, or
+// errStray if the reply belongs to another call. If Redis does not know the script, replyOf sends it once more.
 func (r *Runner) replyOf(ctx context.Context, end time.Time, slot string, x RoundTrip, script transport.Command, replies []any, call int64) (Reply, error) {
 	value := replies[len(x.Before)]
 	if refusal, ok := value.(error); ok && isNoScript(refusal) {
@@ -214,13 +215,13 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, scr
 	return replies[0], nil
 }
 
-// A Reply is that of a script. A client may return text as a string or as a []byte.
+// A Reply is a script's reply. A client may return text as a string or as a []byte.
 type Reply struct {
 	values []any
-	number any // in place of an array: an int64
+	number any // an int64, if the reply is a number and not an array
 }
 
-// Int returns the number of a reply that is one.
+// Int returns the number, if the reply is a number.
 func (r Reply) Int() (int64, bool) {
 	n, ok := r.number.(int64)
 	return n, ok

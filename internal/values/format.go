@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
-// AppendTo appends the encoded form to b. [Parse] is its inverse. It does not use json.Marshal, which would
-// compact and escape the values again instead of passing them on as they are.
+// AppendTo appends the encoded form to b. [Parse] is its inverse. AppendTo does not use json.Marshal, which would
+// compact and escape the values again.
 func (s *Snapshot) AppendTo(b []byte) []byte {
 	b = append(slices.Grow(b, s.Size()), '{')
 	comma := false
@@ -55,8 +55,9 @@ func plain(s string) bool {
 // Parse returns the values of an encoded form, without looking into them. It refuses what encoding/json would
 // alter silently: text that is not valid UTF-8, and keys that occur twice or hold half a character.
 //
-// Parse itself reads what AppendTo writes if the keys are plain: sorted, and without spaces. Texts take a tenth
-// of the time of parseAny then. In the least doubt, and about errors, parseAny decides, with the same result.
+// Parse itself reads only the form that AppendTo writes, sorted and without spaces, with plain keys. Texts then
+// take a tenth of the time that parseAny takes. In the least doubt, and about errors, parseAny decides, with the
+// same result.
 func Parse(data []byte) (Values, error) {
 	if len(data) == 0 || data[0] != '{' {
 		return parseAny(data)
@@ -88,9 +89,9 @@ func Parse(data []byte) (Values, error) {
 	}
 }
 
-// valueSize returns the size of the value that b, and text, which is the same, begin with; 0 if there is none
-// that may stand in a record. It reads the commonest values, plain texts and integers, once, and asks
-// encoding/json about each other value.
+// valueSize returns the size of the value with which b begins, or 0 if no value that a record may hold is there.
+// text is b as a string. valueSize itself reads the commonest values, plain texts and integers, and asks
+// encoding/json about all others.
 func valueSize(b []byte, text string) int {
 	if size := plainText(b); size > 0 {
 		return size
@@ -106,16 +107,16 @@ func valueSize(b []byte, text string) int {
 		return n + len(b) - len(digits)
 	}
 	size, depth := tokenEnd(text)
-	const deepest = 10_000 - 1 // that encoding/json would read, with the record around it
+	const deepest = 10_000 - 1 // encoding/json reads no deeper value, with the record around it
 	if depth > deepest || !json.Valid(b[:size]) || !utf8.Valid(b[:size]) {
 		return 0
 	}
 	return size
 }
 
-// plainText returns the size of the quoted text that b begins with, if it is printable ASCII without
-// escapes, or 0. It looks at eight bytes at a time; what it says of them is as in Hacker's Delight, 6-1: with
-// the borrows, it may find too much, but never too little.
+// plainText returns the size of the quoted text with which b begins, if the text is printable ASCII without
+// escapes, or 0. It looks at eight bytes at a time, as in Hacker's Delight, 6-1: because of the borrows it may
+// find too many special bytes, but never too few.
 func plainText(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
@@ -142,7 +143,7 @@ func plainText(b []byte) int {
 	return size + 2
 }
 
-// parseAny is Parse for whatever may be stored.
+// parseAny is Parse for any data.
 func parseAny(data []byte) (v Values, err error) {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return v, errors.New("session: stored data is not a JSON object")
@@ -181,16 +182,16 @@ func parseAny(data []byte) (v Values, err error) {
 // between is what may stand between a key and a value.
 const between = " \t\r\n:,"
 
-// cutToken cuts the next key or value off rest, which is what is left of a valid
-// JSON object. It returns nothing at the object's end.
+// cutToken cuts the next key or value off rest, the unread rest of a valid JSON object. It returns nothing at the
+// object's end.
 func cutToken(rest string) (token, after string) {
 	rest = strings.TrimLeft(rest, between)
 	end, _ := tokenEnd(rest)
 	return rest[:end], rest[end:]
 }
 
-// tokenEnd returns where the key or value ends that s begins with, and how deep it is nested; 0
-// where there is none.
+// tokenEnd returns the end of the key or value with which s begins, and how deep it is nested; 0 if s does not
+// begin with a key or value.
 func tokenEnd(s string) (end, deepest int) {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -209,9 +210,8 @@ func tokenEnd(s string) (end, deepest int) {
 	return 0, deepest
 }
 
-// closingQuote returns where the string ends that begins at i, or len(s) if it does not end. It
-// goes from quote to quote, which for texts of a kilobyte takes a tenth of what going by
-// characters does.
+// closingQuote returns the end of the string that begins at i, or len(s) if the string does not end. It goes from
+// quote to quote: for texts of a kilobyte this takes a tenth of the time of going from character to character.
 func closingQuote(s string, i int) int {
 	for {
 		next := strings.IndexByte(s[i+1:], '"')
@@ -234,7 +234,7 @@ func unquote(quoted string) (string, error) {
 	if err := json.Unmarshal([]byte(quoted), &key); err != nil {
 		return "", err
 	}
-	// The decoder turns half a surrogate pair into U+FFFD; a real one is in both.
+	// The decoder turns half a surrogate pair into U+FFFD. A real U+FFFD is in both the JSON and the key.
 	const replacement = "\uFFFD"
 	if strings.Count(key, replacement) != strings.Count(quoted, replacement) {
 		return "", errors.New("holds half a character")

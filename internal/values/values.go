@@ -24,9 +24,9 @@ func (e entry) size() int {
 
 // Values are a session's values. The zero Values are empty.
 //
-// They are a base and what was changed since. The base never changes, so the requests of a hot session share
-// it: a request copies only the changes, its own and those of the requests before it. Many changes become
-// part of the base: see fold.
+// Values consist of a base and the changes since. The base never changes, so the requests of a hot session share
+// it. A request copies only the changes: its own, and the changes of earlier requests. Many changes become part
+// of the base: see fold.
 type Values struct {
 	base    []entry // sorted by key
 	changes []entry // sorted by key; they replace those in the base, and without raw they delete them
@@ -109,12 +109,12 @@ func (v *Values) change(key, raw string) {
 	}
 }
 
-// maxChanges is how many changes a request makes without a look at the base.
+// maxChanges is how many changes a request makes before fold looks at the base.
 const maxChanges = 64
 
-// fold makes the changes part of the base if they are more than four times the square root of its length. So
-// n values that are added one by one copy n√n entries, and not n²: of 100 000 that one request sets, each takes
-// 4 µs, and 55 without.
+// fold makes the changes part of the base if there are more changes than four times the square root of the base's
+// length. So adding n values one by one copies n√n entries, and not n²: if one request sets 100,000 values, each
+// takes 4 µs, and 55 µs without fold.
 func (v *Values) fold() {
 	switch n := len(v.changes); {
 	case n*n <= 16*len(v.base):

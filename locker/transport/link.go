@@ -21,7 +21,7 @@ type call struct {
 	link     *link
 	since    time.Time   // when the link got it
 	taken    bool        // its commands are sent, or are being sent
-	sent     atomic.Bool // redigo has the commands, and needs the arguments no more
+	sent     atomic.Bool // redigo has the commands, and does not need the arguments any more
 
 	waits bool          // its caller waits for wake
 	wake  chan struct{} // has room for one signal
@@ -38,7 +38,7 @@ func (x *call) complete(replies []any, err error) {
 	}
 }
 
-// signal makes the caller of x look again.
+// signal makes the caller of x check its state again.
 func (x *call) signal() {
 	select {
 	case x.wake <- struct{}{}:
@@ -48,13 +48,13 @@ func (x *call) signal() {
 
 // A link is one connection, and its calls. Redigo lets one goroutine write while another goroutine reads. So
 // of the callers that wait for replies, one writes the commands of all calls, and one reads the replies to all
-// calls until it has its own. Then the next caller goes on. A call that is alone does both by itself, and wakes
-// nobody.
+// calls until it has the replies to its own call. Then the next caller goes on. If there is only one call, its
+// caller writes and reads, and wakes no other caller.
 //
-// While the commands of several calls are written, somebody always reads: a proxy may stop reading from us
-// while nobody reads from it.
+// While a caller writes the commands of several calls, another caller always reads: a proxy may stop reading
+// from us if its replies are not read.
 //
-// The client's mu guards all fields. It is not held while somebody writes, reads, dials or closes.
+// The client's mu guards all fields. It is not held while a goroutine writes, reads, dials or closes.
 type link struct {
 	client *Redigo
 	conn   redis.Conn         // nil until it is dialled
@@ -136,7 +136,7 @@ func (l *link) write(x *call) {
 		next.taken = true
 		l.taken++
 		flushed = l.taken == len(l.calls)
-		if l.taken > 1 { // before that, others have nothing to do
+		if l.taken > 1 { // the first call leaves nothing to do for other callers
 			l.wakeOne()
 		}
 		_ = l.withoutMutex(func() (err error) {
@@ -155,9 +155,9 @@ func (l *link) write(x *call) {
 	}
 }
 
-// withoutMutex calls a function that uses the connection, and gives mu up meanwhile. The connection is the
-// application's. If it fails, panics, as redigo does if a reply is absurd, or ends the goroutine, then the link
-// fails, not the process.
+// withoutMutex calls a function that uses the connection, and unlocks mu meanwhile. The application's pool has
+// made the connection. If the function fails, panics, as redigo does if a reply is absurd, or ends the goroutine,
+// then the link fails, not the process.
 func (l *link) withoutMutex(use func() error) (err error) {
 	err = errExited
 	l.client.mu.Unlock()
@@ -171,8 +171,8 @@ func (l *link) withoutMutex(use func() error) (err error) {
 	return use()
 }
 
-// read receives replies until x has its own. It would save nothing to go on for the calls that were sent
-// together with x. The link's tick limits how long this takes.
+// read receives replies until x has its replies. To go on reading for the calls that were sent together with x
+// would save nothing. The link's tick limits how long read takes.
 func (l *link) read(x *call) {
 	l.reading = true
 	defer l.leave(&l.reading)
@@ -242,9 +242,9 @@ func (l *link) fail(err error) {
 	l.completeAll()
 }
 
-// completeAll completes the calls of a link that has ended, when nobody writes or reads any more. Calls that were not sent go to another link, unless
-// a dial has failed that began after they came: a dial that began before may have met a Redis that was not ready
-// yet, or a password that is right by now.
+// completeAll completes the calls of a link that has ended, when no caller writes or reads any more. A call that
+// was not sent fails if the dial has failed that began after the call came. Otherwise the call goes to another
+// link: a dial that began before may have met a Redis that was not ready yet, or a password that is right by now.
 func (l *link) completeAll() {
 	if l.writing || l.reading {
 		return
@@ -271,9 +271,9 @@ func (l *link) completeAll() {
 	}
 }
 
-// hangUp closes a connection, in a goroutine of its own, since that may take a while. Redigo does not promise
-// that a connection may be closed while others send and receive. But all that it does is to close the network
-// connection, which makes them fail.
+// hangUp closes a connection. It runs in a separate goroutine, since closing may take a while. Redigo does not
+// promise that a connection may be closed while other goroutines send and receive. But redigo only closes the
+// network connection, which makes the other goroutines fail.
 func hangUp(conn redis.Conn) {
 	defer func() { _ = recover() }()
 	_ = conn.Close()

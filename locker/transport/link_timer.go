@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A connection may die silently, for example behind a firewall that forgets it: what is sent gets neither a reply
-// nor an error. Until the timeout, all calls of the link would wait behind the first of these, and no time would
+// A connection may die silently, for example behind a firewall that forgets it: commands then get neither a reply
+// nor an error. All calls of the link would wait behind the first such call until the timeout, and no time would
 // be left to repeat them.
 //
 // So a link that is stuck is probed. A PING is sent on the other link, where new calls go as well. A reply shows
-// that Redis works; a Redis that is paused or busy does not reply. If still nothing comes on the stuck link for as
-// long again, the link is given up. That is a guess, since a large reply on a slow network may take as long. So
-// one link at most is given up in a timeout: the calls that are repeated then have the rest of their time.
+// that Redis works; a Redis that is paused or busy does not reply. If the stuck link then stays silent for as
+// long again, it is given up. It may be alive, since a large reply on a slow network may take as long. So at most
+// one link is given up in a timeout: the calls that are repeated then have the rest of their time.
 
 var errDead = errors.New("there are replies on another connection, but none on this one")
 
 // tick breaks the link if a reply, or the connection itself, has not come in time, if the link is dead, or if a
-// caller has no time left but still writes for others. It closes the link if the link was not used for long, or
-// is retired and has no calls.
+// caller has no time left but still writes for other callers. tick also closes a link that was not used for a
+// while, or that is retired and has no calls.
 func (l *link) tick() {
 	c := l.client
 	c.mu.Lock()
@@ -74,8 +74,8 @@ func (l *link) limit() time.Time {
 	return limit
 }
 
-// sendProbe finds out whether Redis replies on another link, and waits for that. tick calls it in a goroutine of
-// the timer, which ends by the timeout.
+// sendProbe finds out whether Redis replies on another link, and waits for the reply. tick runs in the timer's
+// goroutine, which ends by the timeout.
 func (l *link) sendProbe(now time.Time) {
 	c := l.client
 	x := &call{commands: []Command{{"PING"}}, deadline: now.Add(c.timeout), probe: true, wake: make(chan struct{}, 1)}

@@ -12,17 +12,17 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A Redigo is a [Client] and a [Resetter] over redigo. It shares one connection among all round trips. To send and
-// to receive costs both sides more than the work that Redis does in between, so what comes at the same time is sent
-// together; but no command waits for the replies to others before it is sent.
+// A Redigo is a [Client] and a [Resetter] over redigo. It shares one connection among all round trips. Sending and
+// receiving cost both sides more than the work that Redis does in between. So commands that come at the same time
+// are sent together. But no command waits for replies to other commands before it is sent.
 //
 // Redigo makes a second connection only while the first is stuck: while its oldest round trip has been waiting for
-// an eighth of the timeout. If Redis replies there and stays silent on the first for an eighth more, Redigo gives the
-// first up, so that its round trips can be repeated in time.
+// an eighth of the timeout. If Redis then replies on the second connection, but stays silent on the first for
+// another eighth, Redigo gives the first up, so that its round trips can be repeated in time.
 //
-// Redigo gives all connections up when one breaks, Redis does not reply, or it is a replica. After a failover the
-// address usually leads to the new master, but an open connection stays with the old one. A connection that was
-// not used for a minute is closed.
+// Redigo gives all connections up if one breaks, if Redis does not reply, or if Redis is a replica. After a
+// failover the address usually leads to the new master, but an open connection stays with the old one. A
+// connection that was not used for a minute is closed.
 type Redigo struct {
 	pool    *redis.Pool
 	timeout time.Duration
@@ -48,8 +48,8 @@ var (
 // NewRedigo returns a client that makes connections as the pool does, but takes none from it. Each round trip takes
 // at most timeout. Close the client after use.
 //
-// Redigo takes memory for a reply as soon as the reply announces its length. If something else than Redis may
-// reply, the pool must dial connections on which that does no harm, as store.Open does.
+// Redigo allocates memory for a reply as soon as the reply announces its length. If another server than Redis may
+// reply, the pool must dial connections that limit this length, as store.Open does.
 func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	return &Redigo{pool: pool, timeout: timeout, stuck: timeout / 8}
 }
@@ -85,14 +85,14 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 	replies, err := x.replies, x.err
 	if err == nil {
 		// x was written, and no link has it any more, so it can be used again. If a signal is left in wake, the
-		// next caller that waits looks once more than it needs to.
+		// next caller that waits checks its state once more than it needs to.
 		*x = call{wake: x.wake}
 		c.spare.Put(x)
 	}
 	return replies, err
 }
 
-// cloned returns commands that are not the caller's.
+// cloned returns copies of the commands, which the caller cannot change.
 func cloned(commands []Command) []Command {
 	commands = slices.Clone(commands)
 	for i, command := range commands {
@@ -106,7 +106,8 @@ func cloned(commands []Command) []Command {
 	return commands
 }
 
-// enqueue gives x to a link. It and all functions below are called with mu held, except the exported ones.
+// enqueue gives x to a link. mu is held when enqueue and the functions below are called, except the exported
+// functions and dial.
 func (c *Redigo) enqueue(x *call, now time.Time) {
 	if c.closed {
 		x.complete(nil, unsent(ErrClosed))
@@ -159,7 +160,7 @@ func (c *Redigo) deliver(ctx context.Context, x *call, cancelled <-chan struct{}
 			}
 			c.mu.Lock()
 			x.waits = false
-			if over { // x may be done all the same, or be on another link
+			if over { // x may be done by now, or be on another link
 				cancelled = nil
 				x.link.withdrawUnsent(x, ctx.Err())
 			}
@@ -171,8 +172,8 @@ func (c *Redigo) deliver(ctx context.Context, x *call, cancelled <-chan struct{}
 }
 
 // deliverBy is deliver for a caller that has less time than a round trip may take. If this caller left, it
-// would break the connection of others. So a goroutine delivers x, and ends by the timeout. The commands
-// are the goroutine's own, since the caller may leave while they are being sent.
+// would break the connection for other callers. So a goroutine delivers x, and ends by the timeout. It has a
+// copy of the commands, since the caller may leave while they are being sent.
 func (c *Redigo) deliverBy(ctx context.Context, x *call, end time.Time) ([]any, error) {
 	done := make(chan struct{})
 	go func() {
@@ -195,7 +196,7 @@ func (c *Redigo) deliverBy(ctx context.Context, x *call, end time.Time) ([]any, 
 	return x.replies, x.err
 }
 
-// Close makes later round trips fail. Those that are under way are finished.
+// Close makes later round trips fail. Round trips that are under way are finished.
 func (c *Redigo) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +225,7 @@ func (c *Redigo) retire() {
 	c.links = nil
 }
 
-// dial makes a connection as the pool does. It is called without mu.
+// dial makes a connection as the pool does. mu must not be held.
 func (c *Redigo) dial(ctx context.Context) (conn redis.Conn, err error) {
 	defer recovered(&err) // a panic in a goroutine of ours would end the process
 	switch {
@@ -238,7 +239,7 @@ func (c *Redigo) dial(ctx context.Context) (conn redis.Conn, err error) {
 	return nil, errors.New("the pool cannot dial")
 }
 
-// recovered is to be deferred. It makes a panic the error of a call.
+// recovered turns a panic into the error of a call. Call it by defer.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("a panic: %v", r)

@@ -7,7 +7,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Subscribe subscribes to a channel, on a connection of its own.
+// Subscribe subscribes to a channel, on a separate connection.
 func (c *Redigo) Subscribe(ctx context.Context, channel string) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -52,7 +52,7 @@ func (s subscription) Receive() (string, error) {
 	}
 }
 
-// receive waits for a message, or for a confirmation of Redis.
+// receive waits for a message, or for a confirmation by Redis.
 func (s subscription) receive() (got any, err error) {
 	defer recovered(&err) // redigo panics if a message is absurd
 	got = s.ReceiveWithTimeout(0)

@@ -2,9 +2,9 @@ local function script()
 -- Takes the lock for a token, if it is free.
 -- KEYS[1] lock    KEYS[2] queue
 -- ARGV[1] number of the call   ARGV[2] token   ARGV[3] lease in ms   ARGV[4] place in the queue, '' for none
--- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it, with -1
--- for a lock that does not expire, 0 if that may not be asked, and the result of join, 0 without a place;
--- {-2}: the key is not a lock.
+-- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it. The time
+-- is -1 for a lock that does not expire, and 0 if PTTL is not permitted. joined is the result of join, 0
+-- without a place. {-2}: the key is not a lock.
 -- The part of the scripts of a lock with a queue; see turns.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
@@ -13,9 +13,9 @@ local function script()
 -- lock.
 -- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
 
--- set is redis.call('SET', ...), but it also works if Redis is full. Redis refuses no memory to a script
--- that has called a write command. PEXPIRE is such a command, and here it changes nothing: no existing
--- key expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
+-- set is redis.call('SET', ...), but it also works if Redis is full: Redis gives memory to any script that
+-- has called a write command. PEXPIRE is a write command, and here it changes nothing: no existing key
+-- expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
 local function set(...)
   local reply = redis.pcall('SET', ...)
   if reply and reply.err then

@@ -1,5 +1,5 @@
 local function script()
--- Ends a session, whatever holds it: requests under way find a tombstone.
+-- Ends a session, even if a request holds it: requests under way find a tombstone.
 -- KEYS[1] record; and of a user's session: KEYS[2] lock   KEYS[3] queue   KEYS[4] mark   KEYS[5] list
 -- ARGV[1] number of the call   ARGV[2] tombstone   ARGV[3] its time to live in ms
 -- Returns 1: ended; 0: there is none; 2: it had ended before; 3: it is not a session, and was left as it
@@ -7,9 +7,9 @@ local function script()
 local user = #KEYS > 3
 -- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
 
--- set is redis.call('SET', ...), but it also works if Redis is full. Redis refuses no memory to a script
--- that has called a write command. PEXPIRE is such a command, and here it changes nothing: no existing
--- key expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
+-- set is redis.call('SET', ...), but it also works if Redis is full: Redis gives memory to any script that
+-- has called a write command. PEXPIRE is a write command, and here it changes nothing: no existing key
+-- expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
 local function set(...)
   local reply = redis.pcall('SET', ...)
   if reply and reply.err then

@@ -1,5 +1,6 @@
 local function script()
--- Ends the sessions of a user, whatever holds them: those that the mark does not name have ended.
+-- Ends the sessions of a user, even if requests hold them: a session that the mark does not name has
+-- ended.
 -- KEYS[1] mark, see mark.lua   KEYS[2] list
 -- ARGV[1] number of the call   ARGV[2] and ARGV[3] see clock.lua
 -- ARGV[4] name of the call
@@ -10,8 +11,8 @@ local function script()
 -- Each call takes effect once, so that it ends no session that begins after it. The mark remembers for a
 -- minute the calls whose copies may still be executed, and the last call for an hour.
 --
--- Each call has a new epoch: the next one, or the epoch of no session. So no epoch comes back, and no
--- session that was ended.
+-- Each call has a new epoch: the next epoch, or the epoch of no session. So no epoch comes back, and
+-- neither does a session that was ended.
 -- The part of scripts that may take effect only for a while after they were sent. See clock.go.
 -- ARGV[2] when it was sent, in Unix µs of Redis's clock as far as the process knows it; 0: unknown
 -- ARGV[3] for how many µs after that it may take effect
@@ -49,7 +50,7 @@ for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
   end
 end
 local members, stays, named = redis.call('ZRANGE', list, '0', '-1'), {}, ''
-if mark then -- otherwise it is lost, and the sessions have ended
+if mark then -- without a mark, the sessions have ended
   for i = 5, #ARGV do
     if not stays[ARGV[i]] and redis.call('ZSCORE', list, ARGV[i]) then
       stays[ARGV[i]] = true

@@ -11,7 +11,7 @@ local function script()
 -- ARGV[12] epoch for a user who has none, 15 digits
 -- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {-1,
 -- Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
--- request arrived; or {1} and the surplus sessions, those that would end first: written.
+-- request arrived; or {1} and the surplus sessions, which would end first: written.
 -- The part of scripts that may take effect only for a while after they were sent. See clock.go.
 -- ARGV[2] when it was sent, in Unix µs of Redis's clock as far as the process knows it; 0: unknown
 -- ARGV[3] for how many µs after that it may take effect
@@ -81,7 +81,7 @@ local mark, calls = size > 0 and known, known and string.match(known, ',.*') or 
 local alive = mark and size or 0 -- list and mark are lost together: without one of them there is no session
 if again then
   if alive == 0 or not redis.call('ZSCORE', list, member) then
-    return {1} -- it has ended since
+    return {1} -- the session has ended since
   end
 elseif old ~= '' then
   if alive == 0 or not redis.call('ZSCORE', list, old) then -- rule: a session that was ended is not renewed

@@ -19,9 +19,9 @@ local user = #KEYS > 3
 -- lock.
 -- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
 
--- set is redis.call('SET', ...), but it also works if Redis is full. Redis refuses no memory to a script
--- that has called a write command. PEXPIRE is such a command, and here it changes nothing: no existing
--- key expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
+-- set is redis.call('SET', ...), but it also works if Redis is full: Redis gives memory to any script that
+-- has called a write command. PEXPIRE is a write command, and here it changes nothing: no existing key
+-- expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
 local function set(...)
   local reply = redis.pcall('SET', ...)
   if reply and reply.err then
@@ -253,7 +253,7 @@ if absent
     set(KEYS[2], token, 'PX', ARGV[3]) -- rule: a lock that was given to a place is taken for a lease
   end
 end
--- Even if a late try has put the place there again.
+-- A late try may have put the place into the queue again.
 if place ~= '' then -- rule: a place that has the lock is not in the queue
   quit(KEYS[3], place)
 end
