@@ -45,7 +45,9 @@ type Options struct {
 type Policy int
 
 const (
-	// Poll tries again after the pauses of Options.Backoff, so that it notices a release soon.
+	// Poll waits for the release. The processes that wait for a Spin lock queue in Redis, and the lock's release
+	// notifies the first of them. If that is not possible, and with the other locks, each process tries again after
+	// the pauses of Options.Backoff.
 	Poll Policy = iota
 	// LeaseEnd sleeps until the holder's lease ends, and tries then. If that would be too late, Lock gives up
 	// at once. LeaseEnd suits long jobs: the second caller gives up after one round trip, and does not poll for

@@ -58,7 +58,8 @@ package middleware
 //	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
 //	    response.sendBuffered    response.go        sends the header, and the buffer
 //
-// Commits that begin or end a session's id, as at a login, are in id.go. The status of each error is in
+// decide.go also says what happens to an id whose session has ended. Commits that begin or end a session's id, as at a
+// login, are in id.go. The status of each error is in
 // errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
 // Engine.Take and Hold.SaveContent.
 

@@ -165,8 +165,7 @@ func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 	}
 	rq.log(slog.LevelError, "replaced", "session replaced by an empty one", slog.Any("error", err))
 	if rq.hold != nil { // the empty session begins now, and has no user
-		r := &rq.hold.Record
-		r.Created, r.Own, r.User, r.Device = time.Now(), rq.sessions.terms.Guest(), "", ""
+		rq.hold.Record = records.Record{Created: time.Now(), Own: rq.sessions.terms.Guest()}
 	}
 	return o.decode(records.Record{}, nil)
 }

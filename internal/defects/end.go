@@ -72,6 +72,6 @@ var timeDefects = []defect{
 		edits(overlay.In("internal/records", "Terms.fits").Replace("s > t.MaxBytes", "s > 2*t.MaxBytes")),
 		seenBy(tests("internal/records", ""))},
 	{"P12", "each save begins the absolute timeout anew",
-		edits(overlay.In("internal/records", "Hold.SaveContent").After("r.User, r.Device, r.epoch = a, b, c", "r.Created = time.Now()")),
+		edits(overlay.In("internal/records", "Hold.SaveContent").After("r.Data, r.Content, r.revision = a, b, c", "r.Created = time.Now()")),
 		seenBy(tests("internal/records", "TestASaveKeepsWhenTheSessionBegan"))},
 }

@@ -65,7 +65,8 @@ type Keeper interface {
 type Change struct {
 	// Changed: Snapshot must be stored. False for a new session that ends up empty.
 	Changed bool
-	// Renewed: Renew was called, or a method that includes it. Destroyed: Destroy was called.
+	// Renewed: the session gets a new ID. Renew was called, Login, or Remember in a user's session. Destroyed:
+	// Destroy was called.
 	Renewed, Destroyed bool
 	// User was given to the last Login; "": Login was not called.
 	User string

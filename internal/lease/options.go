@@ -80,10 +80,10 @@ const (
 // caller that can wait for patience need not try again. random is as in Backoff.delay.
 func (o Options) pause(try int, left, patience time.Duration, random float64) (time.Duration, bool) {
 	d := o.Backoff.delay(try, random)
-	if o.Policy == Poll || left <= 0 {
+	switch {
+	case o.Policy != LeaseEnd, left <= 0:
 		return d, true
-	}
-	if left > patience {
+	case left > patience:
 		return 0, false
 	}
 	// left is cut to whole milliseconds, and callers that slept until the same moment should not all try at once.

@@ -97,7 +97,7 @@ package records
 // large records. record.go, timeouts.go, user_record.go and seal.go know the form of a record. scripts.go has
 // the scripts; each script is in a .lua file, and package lua puts them together from the parts that they
 // share. user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them,
-// user_end.go ends them. clock.go is about commands that come late. renew.go renews a lock that is held.
+// user_end.go ends them. clock.go is about commands that come late. extend.go extends a lock that is held.
 // lost.go knows why a lock was lost.
 
 import (

@@ -146,13 +146,12 @@ func (h *Hold) Save(ctx context.Context, data []byte) error { return h.SaveConte
 
 // SaveContent is like Save, but encodes c only when, and if, it is sent. c must not change afterwards.
 func (h *Hold) SaveContent(ctx context.Context, c Content) error {
-	record := Record{Content: c}
+	defer h.letGo(ctx)
+	record := h.Record
+	record.Data, record.Content, record.revision = nil, c, h.newRevision()
 	if data, ok := c.(encoded); ok {
 		record.Data, record.Content = data, nil
 	}
-	defer h.letGo(ctx)
-	record.Created, record.Own, record.revision = h.Record.Created, h.Record.Own, h.newRevision()
-	record.User, record.Device, record.epoch = h.Record.User, h.Record.Device, h.Record.epoch
 	size := h.engine.sizeOf(record)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {

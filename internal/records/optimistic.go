@@ -34,7 +34,8 @@ import (
 // not end with ctx.
 func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Content, t Terms) (Record, error) {
 	t = t.withDefaults()
-	record := Record{Content: c, Created: read.Created, Own: read.Own, User: read.User, Device: read.Device, epoch: read.epoch, revision: s.newRevision(id)}
+	record := read
+	record.Data, record.Content, record.revision = nil, c, s.newRevision(id)
 	err := t.fits(s.sizeOf(record))
 	if err == nil {
 		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)

@@ -143,6 +143,11 @@ func cutTag(id string) (tag, rest string, ofUser bool) {
 // For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
 // must have another v. A process that does not know a format refuses the record instead of guessing.
 //
+// If you add a field to the head: parseHead reads it, and so do three others. times.lua takes all up to the
+// first d or e for timeouts, so no name has these letters, and "u" stays the last. user.lua looks for "g" right
+// behind the creation. The operator's command has a pattern of its own, in cmd/latchkey/head.go. A record that
+// older processes must be able to read needs the same v and no new field. A list reads the first listedBytes.
+//
 // # Whose a record is
 //
 // A revision begins with four characters that are derived from the session's key: see [lease.Bond]. So a
