@@ -33,7 +33,7 @@ var userDefects = []defect{
 		seenBy(tests("internal/records", "TestWhoComesAfterTheEndDoesNotJoinTheHolder"), simulation("users"))},
 	{"P14", "a missing mark equals every mark",
 		edits(overlay.Rule("a session of another epoch was ended, unless the mark names it").And("redis.call('EXISTS', KEYS[4]) == 1")),
-		seenBy(tests("middleware", "TestHistoriesOfUsers"), users("login save endall", "which is over"))},
+		seenBy(tests("internal/records", "TestALostKeyEndsTheSessions"), users("login save endall", "which is over"))},
 	{"P14", "a login forgets the epoch",
 		edits(overlay.Rule("a login begins with its user's epoch").Call("f('SET', k, r, 'PX', t)", "f('SET', k, ARGV[6], 'PX', t)")),
 		seenBy(simulation("users"), users("login end", "on the list: "))},

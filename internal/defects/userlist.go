@@ -9,7 +9,7 @@ func laterEntry(then string) []overlay.Edit {
 		overlay.Rule("a login is on the list at once").Drop(),
 		overlay.Rule("a list lasts as long as its sessions").Call("math.max(a, b)", "math.max(a, ARGV[8] + 600000)"),
 		overlay.In("internal/records", "Engine.login").Begin(`add := func() error {
-	record, list := $2.Keys.At(0), $2.Keys.At(4)
+	record, list := $2.Keys[0].(string), $2.Keys[4].(string)
 	end := time.Now().Add(24*time.Hour).UnixMilli()
 	_, err := $recv.runner.RoundTripPlain(context.WithoutCancel($1), record, transport.Command{"ZADD", list, end, record[len(record)-11:]})
 	return err

@@ -99,7 +99,8 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	return h, nil
 }
 
-// lockingBy returns how the lock is acquired by these terms.
+// lockingBy returns how the lock is acquired by these terms. The last result is used again if it fits: a new
+// field must be compared, too.
 func (s *Engine) lockingBy(t *Terms) *lease.Options {
 	wait, hold := t.LockWait, cmp.Or(t.MaxHold, s.locking.MaxHold)
 	waiters := cmp.Or(t.MaxWaiters, s.locking.MaxWaiters)

@@ -104,7 +104,8 @@ func (s *Engine) keys(id string) sessionKeys {
 	return k
 }
 
-// recordKeys is keys for operations that need only the record. For a user's session it returns all keys.
+// recordKeys is keys for scripts that need only the record of a guest, and so declare one key. A user's session
+// has all its keys, since such a script needs the mark as well.
 func (s *Engine) recordKeys(id string) sessionKeys {
 	if _, _, ofUser := cutTag(id); ofUser {
 		return s.keys(id)

@@ -27,7 +27,8 @@ local quiet, staged = ARGV[9] == '1', ARGV[10] == '1' and KEYS[#KEYS]
 local user = #KEYS > (staged and 4 or 3)
 
 -- The usual case: everything is as expected, and no process waits, or none waits for this lock to be
--- freed. This does what the code below would do then, but without creating its functions.
+-- freed. This does what the code below would do then, but without creating its functions. A guest's
+-- tombstone is written here, too. That of a user's session never is, since its ARGV[6] is no mark.
 --
 -- It asks whether others wait, although they could leave a mark in the lock when they join the queue: one
 -- more key in MGET is 1.4 % of the cost of a request in Redis. Comparing the revision is 6 %, and nothing
