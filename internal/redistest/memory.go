@@ -20,7 +20,11 @@ import (
 // waits for a sync.Mutex.
 func InFakeTime(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, Memory(t)) })
+	synctest.Test(t, func(t *testing.T) {
+		// Work in the background, such as a sweep, may pause between two tries. In a bubble it must end before the test does.
+		defer Elapse(time.Minute)
+		f(t, Memory(t))
+	})
 }
 
 // Memory starts a Redis in memory (package fakeredis) for a bubble. Clients reach it through Pool, a
