@@ -34,4 +34,5 @@ if place ~= '' and holder == place then -- our turn has come
   return taken()
 end
 local left = redis.pcall('PTTL', KEYS[1])
-return {0, holder, type(left) == 'number' and left or 0, place ~= '' and join(KEYS[2], place) or 0}
+left = type(left) ~= 'number' and 0 or left == 0 and 1 or left -- 0 means less than a millisecond to PTTL
+return {0, holder, left, place ~= '' and join(KEYS[2], place) or 0}

@@ -246,7 +246,8 @@ if absent
       return {0, holder}
     end
     local held = redis.pcall('PTTL', KEYS[2])
-    return {0, holder, type(held) == 'number' and held or 0, join(KEYS[3], place)}
+    held = type(held) ~= 'number' and 0 or held == 0 and 1 or held -- 0 means less than a millisecond to PTTL
+    return {0, holder, held, join(KEYS[3], place)}
   elseif holder == token then
     redis.call('PEXPIRE', KEYS[2], ARGV[3])
   else
