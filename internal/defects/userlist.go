@@ -41,7 +41,7 @@ members, _ := listed[0].([]any)
 for _, member := range members {
 	text, _ := scripting.Text(member)
 	if id := $2 + "." + string(text); !slices.Contains($3, id) {
-		_ = $recv.end($1, id)
+		_ = $recv.endSession($1, id)
 	}
 }`)),
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), faults("TestAppKilledInEndAll"))},
