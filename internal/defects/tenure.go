@@ -30,7 +30,7 @@ var tenureDefects = []defect{
 		edits(overlay.In("internal/records", "Hold.Touch").True("h.first && x")),
 		seenBy(simulation("cut"))},
 	{"P4", "a tenure goes on after a logout",
-		edits(overlay.In("internal/records", "tenure.mayPass").Replace("!t.ended", "true")),
+		edits(overlay.In("internal/records", "tenure.mayPass").Replace("!t.write.ended", "true")),
 		seenBy(simulation("calm"))},
 	{"P2", "a commit that outlasts its lease and may be stored is reported as refused",
 		edits(overlay.In("internal/records", "tenure.fail").False("t.over != nil && scripting.MaybeDone(e)")),

@@ -142,7 +142,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	}
 	if t.written > t.stored {
 		revision = t.record.revision
-		if t.ended {
+		if t.write.ended {
 			mark, x.Keys = "", t.keys.withList()
 			record = formatTombstone(revision, t.record.Created)
 		} else if text := t.record.text(t.box); len(text) < stagedFrom {

@@ -116,7 +116,6 @@ type tenure struct {
 	// The versions. Each hold that ends makes a version, even if it changed nothing.
 	record  Record // the newest state
 	size    int32  // of its stored form; Redis takes 512 MB at most
-	ended   bool   // record is a tombstone
 	read    error  // why the record that was read cannot be used; nil once it is replaced
 	write   write  // what the next commit has to write
 	newest  int
@@ -208,7 +207,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if !w.changed {
 		t.write.ttl, t.write.quiet = w.ttl, w.quiet
 	} else {
-		t.record, t.size, t.write, t.read, t.ended = w.record, w.size, w, nil, w.ended
+		t.record, t.size, t.write, t.read = w.record, w.size, w, nil
 		t.written = version
 	}
 	early := t.vacate(now)
@@ -270,7 +269,7 @@ func (t *tenure) vacate(now time.Time) (early bool) {
 // mayPass reports whether this process may keep the session for the next request in its line.
 func (t *tenure) mayPass(now time.Time) bool {
 	quota := lease.Quota{Began: t.began, Holders: t.begun, Others: t.others}
-	return !t.ended && t.read == nil && t.over == nil && !quota.Over(now)
+	return !t.write.ended && t.read == nil && t.over == nil && !quota.Over(now)
 }
 
 // grant lets the first request in line begin, if it has this label. A user's session may be ended by another
@@ -313,7 +312,7 @@ func (t *tenure) fail(why error, next string) {
 // sweep releases the lock in the background, if it has one of these tokens.
 func (t *tenure) sweep(tokens ...string) {
 	e := t.engine
-	t.engine.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
+	e.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
 }
 
 // lapse ends the tenure. The present hold is told: it has built on a version that is void.
