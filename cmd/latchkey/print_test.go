@@ -43,8 +43,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// Nor must it in JSON: control characters, and those that change the direction of text, are escaped, and the
-// decoded values are the same.
+// JSON does no harm to a terminal either: it escapes control characters, and characters that change the direction
+// of text. The decoded values are the same.
 func TestEscapedJSON(t *testing.T) {
 	t.Parallel()
 	device := "Zürich, 東京 😀"

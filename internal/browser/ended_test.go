@@ -42,8 +42,7 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	})
 }
 
-// The requests of a real browser that begin a new session if theirs has ended: those that lead to a page
-// that is shown.
+// If the session of a real browser has ended, only requests for a page that is shown begin a new session.
 func TestWhatBeginsANewSession(t *testing.T) {
 	t.Parallel()
 	const begins, refused = ": 200 and a cookie", ": 409"

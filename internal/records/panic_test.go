@@ -205,8 +205,8 @@ func (c badContent) AppendTo(b []byte) []byte {
 	return append(b, '9')
 }
 
-// A Content that panics fails the hold that saves it, and those that built on it, whose round trip
-// may encode it. Holds that have ended before are not harmed, and the session is free.
+// A Content that panics fails the hold that saves it, and the holds that built on it, since their round trip may
+// encode the Content. Holds that ended before are not harmed, and the session is free afterwards.
 func TestAContentPanics(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name+" while it is measured", atDesk(patient, func(t *testing.T, d *desk) {

@@ -101,7 +101,7 @@ type SlotMove struct {
 	From, To *Server
 }
 
-// BeginMove leaves a slot half-moved: the old master keeps its keys, and the new one gets those that are
+// BeginMove leaves a slot half-moved: the old master keeps its keys, and the new master gets every key that is
 // created from now on.
 func (c *Cluster) BeginMove(tb testing.TB, slot int, to *Server) SlotMove {
 	tb.Helper()

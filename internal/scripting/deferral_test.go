@@ -69,8 +69,8 @@ func TestPutOff(t *testing.T) {
 	})
 }
 
-// What was put off for the whole time of a round trip, or found no node, was refused, and has had its
-// time. A caller that goes away does not wait, and its error does not say that Redis was asked for long.
+// A command that Redis deferred for the whole time of a round trip, or that found no node, counts as refused and
+// as timed out. A caller that goes away does not wait, and its error does not say that Redis timed out.
 func TestPutOffForTooLong(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]any{"put off": refusal(tryAgain), "no node": errRefused} {

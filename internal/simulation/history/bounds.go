@@ -131,8 +131,8 @@ func (h *history) waiting(r *Request) (n int) {
 	return n
 }
 
-// stragglers is how many may wait in addition to MaxWaiters: the request that takes the lock, requests
-// whose response is on its way and, if commits fail, those that have had their turn and lost it.
+// stragglers is how many requests may wait in addition to MaxWaiters: the request that acquires the lock, and
+// requests whose response is under way. If commits fail, requests that have lost their turn wait again.
 func (h *history) stragglers() int {
 	if h.Strict {
 		return 3

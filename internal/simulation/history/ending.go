@@ -153,10 +153,9 @@ func (h *history) endings() {
 	}
 }
 
-// dead returns the sessions that have certainly ended when an ending has its response: those that had
-// begun before the ending; those of logins that had arrived before it; and every new ID that one of these
-// sessions gets, whenever that is. For either the new ID was already on the list, or the old one was no
-// longer on it, and the Renew fails.
+// dead returns the sessions that have certainly ended when an ending has its response. These are the sessions that
+// began before the ending, the sessions of logins that arrived before it, and every new ID that one of these
+// sessions ever gets: either the new ID was on the list already, or the old ID was not, and the Renew fails.
 func (h *history) dead(e *Ending) map[string]bool {
 	dead := make(map[string]bool)
 	if e.ID != "" {
