@@ -12,6 +12,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
+// patience is how long a request may wait for a lock. Redlock needs more than the default if other programs keep
+// the machine busy.
+const patience = "1m"
+
 // shared starts the servers that several processes need to share sessions and a lock, and returns the flags
 // for the processes.
 func shared(t *testing.T, lock string) []string {
@@ -20,7 +24,7 @@ func shared(t *testing.T, lock string) []string {
 	if lock == lockRedlock {
 		urls += "," + redistest.Real(t).URL + "," + redistest.Real(t).URL
 	}
-	return []string{"-lock", lock, "-redis", urls}
+	return []string{"-lock", lock, "-redis", urls, "-lock-wait", patience}
 }
 
 // experiment makes 100 concurrent writes to one session, spread over the processes,
@@ -69,7 +73,7 @@ func TestAHundredConcurrentWrites(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr strings.Builder
-	if err := run(t.Context(), []string{"-check", "100", "-lock", "all"}, noEnv, &stdout, &stderr); err != nil {
+	if err := run(t.Context(), []string{"-check", "100", "-lock", "all", "-lock-wait", patience}, noEnv, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
 	}
 	for _, lock := range locks {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -13,6 +14,7 @@ type Summary struct {
 	Sessions         int
 	Anew             int           // of them begun with a dead cookie, by a login or a navigation
 	Longest          time.Duration // of all requests
+	Why              string        // the newest request without a response had none
 }
 
 // Add adds the counts of other.
@@ -23,6 +25,7 @@ func (s *Summary) Add(other Summary) {
 	s.Sessions += other.Sessions
 	s.Anew += other.Anew
 	s.Longest = max(s.Longest, other.Longest)
+	s.Why = cmp.Or(other.Why, s.Why)
 }
 
 // WroteSince reports whether a write that was sent after the moment, to an existing session, has had its
@@ -37,7 +40,7 @@ func (v *Visitor) WroteSince(moment time.Time) bool {
 func (v *Visitor) Summary() Summary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Summary{Answered: v.answered, Silent: v.silent, Writes: v.writes, Longest: v.longest, Sessions: len(v.over), Anew: v.afresh}
+	s := Summary{Answered: v.answered, Silent: v.silent, Why: v.why, Writes: v.writes, Longest: v.longest, Sessions: len(v.over), Anew: v.afresh}
 	if v.now != nil {
 		s.Sessions++
 	}

@@ -39,6 +39,7 @@ type Visitor struct {
 	longest  time.Duration
 	answered int
 	silent   int
+	why      string // the newest request without a response had none
 	writes   int
 	afresh   int // sessions begun by requests with a dead cookie
 }
@@ -160,7 +161,7 @@ func (v *Visitor) begin(id int, op Operation, url string) Answer {
 // do makes a request and records it.
 func (v *Visitor) do(s *session, id int, op Operation, url string) Answer {
 	call := time.Since(v.began)
-	got, err := v.ask(context.Background(), url, op)
+	got, err := ask(context.Background(), v.HTTP, url, op)
 	back := time.Since(v.began)
 	if v.Logins && got.Cookie != "" {
 		got = v.opened(id, op, got)
@@ -183,6 +184,7 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 	}
 	if !got.Known {
 		v.silent++
+		v.why = got.Why
 		if op.What == Read || op.What == Begin {
 			return got // it has no effect that any client can see
 		}
@@ -227,7 +229,7 @@ func (v *Visitor) path(op Operation, random float64) string {
 }
 
 // ask makes the request. Its error is a response that nothing explains.
-func (v *Visitor) ask(ctx context.Context, url string, op Operation) (Answer, error) {
+func ask(ctx context.Context, c *http.Client, url string, op Operation) (Answer, error) {
 	method := http.MethodPost
 	if op.What == Read {
 		method = http.MethodGet
@@ -243,14 +245,14 @@ func (v *Visitor) ask(ctx context.Context, url string, op Operation) (Answer, er
 	if op.Cookie != "" {
 		req.Header.Set("Cookie", op.Cookie)
 	}
-	res, err := v.HTTP.Do(req)
+	res, err := c.Do(req)
 	if err != nil {
-		return Answer{}, nil
+		return Answer{Why: err.Error()}, nil
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode == http.StatusServiceUnavailable {
-		return Answer{}, nil
+		return Answer{Why: fmt.Sprintf("%s %s: %s %q %v", op.What, url, res.Status, body, err)}, nil
 	}
 	got := Answer{Known: true, Status: res.StatusCode}
 	if cookies := res.Cookies(); len(cookies) > 0 && cookies[0].MaxAge >= 0 {
