@@ -42,5 +42,5 @@ var userDefects = []defect{
 		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
 	{"P14", "a request that comes after the end joins a holder whose commit was sent before it",
 		edits(overlay.In("internal/records", "tenure.grant").Replace("t.asked", "t.heard")),
-		seenBy(simulation("users"))},
+		seenBy(tests("internal/records", "TestWhoComesAfterTheEndFindsNothing"))},
 }

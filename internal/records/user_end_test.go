@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // The holder of a session that was ended is told within a third of a lease, even if MaxHold allows
@@ -89,4 +92,57 @@ func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request does not see a session that ended before it came, even if the reply to an earlier commit comes only
+// afterwards: the holder's next commit would fail, but the request might only have read.
+func TestWhoComesAfterTheEndFindsNothing(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		client := &slowReplies{Client: transport.NewRedigo(s.Pool(t, 4), patient.Timeout), held: make(chan struct{})}
+		st, other := New(client, patient), process(t, s)
+		st.maxUnheard = time.Hour
+		id := login(t, other, "ann", 1)
+		first := takeID(t, st, id)
+		early := begin(func() error {
+			h, err := st.Take(t.Context(), id, Terms{})
+			must(t, err)
+			lapse(10 * time.Millisecond)
+			return h.Touch(t.Context())
+		})
+		synctest.Wait()
+		client.slow.Store(true)
+		one := saving(t, first, "1")
+		lapse(time.Millisecond)
+		wantError(t, "the end", other.End(t.Context(), id), nil)
+		lapse(time.Millisecond)
+		late := begin(func() error {
+			h, err := st.Take(t.Context(), id, Terms{})
+			if err == nil {
+				h.Release(t.Context())
+			}
+			return err
+		})
+		lapse(time.Millisecond)
+		close(client.held)
+		wantError(t, "the commit before the end", one.wait(), nil)
+		wantError(t, "who came before the end", early.wait(), ErrLost)
+		wantError(t, "who came after it", late.wait(), ErrGone)
+	})
+}
+
+// slowReplies holds the replies back that come while it is slow.
+type slowReplies struct {
+	transport.Client
+	slow atomic.Bool
+	held chan struct{}
+}
+
+func (c *slowReplies) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	slow := c.slow.CompareAndSwap(true, false)
+	replies, err := c.Client.Do(ctx, key, commands...)
+	if slow {
+		<-c.held
+	}
+	return replies, err
 }
