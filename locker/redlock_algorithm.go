@@ -71,7 +71,7 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 	}
 	found, err := t.attempt()
 	if !found.Taken {
-		// All nodes are asked to release it. Take waits for those that said yes.
+		// All nodes are asked to release it. Take waits for the nodes that have given it.
 		released := r.ask(ctx, r.release(key, 0), func(released *tally) bool {
 			return t.undone(released, silent) == 0
 		})

@@ -14,7 +14,7 @@ import (
 // nodes returns all servers of a cluster, masters first, or the only server.
 func (r *redis) nodes(ctx context.Context) ([]*node, error) { return r.find(ctx, false) }
 
-// find returns all servers, or only those that have slots.
+// find returns all servers, or only the masters, which have the slots.
 func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	known := r.client.Nodes()
 	if r.client.Mode() != rueidis.ClientModeCluster {

@@ -109,6 +109,8 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 	c := start(t, s.URL, "watch", "--json", "--timeout", "1s")
 	says := func(words string) {
 		t.Helper()
+		limit := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+		defer limit.Stop()
 		for {
 			line, err := c.stderr.ReadString('\n')
 			if err != nil {

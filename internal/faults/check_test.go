@@ -12,7 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Assertions that a test may make about a scene, besides those that hold after each fault.
+// What a test may assert about a scene. scene_test.go has what holds after each fault.
 
 // allAnswered asserts that no visitor noticed the fault, unless the machine has stalled.
 func (s *scene) allAnswered() {

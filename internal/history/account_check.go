@@ -160,7 +160,7 @@ func (p *puzzle) pass(at *position) (some bool) {
 	return some
 }
 
-// next yields the moves that may come next: those that began before any remaining move had ended.
+// next yields the moves that may come next: a move may, if it began before any remaining move had ended.
 func (p *puzzle) next(at *position) func(yield func(int) bool) {
 	limit := int64(never)
 	for i := range p.moves {

@@ -42,7 +42,7 @@ type Operation struct {
 // An Answer is the response to an Operation, as far as the client knows.
 type Answer struct {
 	Known  bool   // false: there was no response, or a 503
-	Why    string // what happened instead, if it is not known
+	Why    string // the error or the 503, if it is not known
 	Status int    // of HTTP
 	N      int    // the number, for Write and Read
 	Cookie string // a new cookie of the same session

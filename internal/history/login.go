@@ -20,15 +20,15 @@ func (v *Visitor) click(ctx context.Context, s *session, op Operation, url strin
 	v.mu.Unlock()
 	ctx, drop := context.WithTimeout(ctx, after)
 	defer drop()
-	c := alone(v.HTTP)
+	c := ownConnections(v.HTTP)
 	defer c.CloseIdleConnections()
 	_, _ = ask(ctx, c, url, op) // the response is dropped
 }
 
-// alone returns c with connections that it shares with nobody. In Go 1.26, if a request is dropped as its response
+// ownConnections returns c with connections of its own. In Go 1.26, if a request is dropped as its response
 // arrives, its connection may go to another request, which then fails with the error of the dropped one: about
 // one in 40,000.
-func alone(c *http.Client) *http.Client {
+func ownConnections(c *http.Client) *http.Client {
 	own := *c
 	if t, ok := c.Transport.(*http.Transport); ok {
 		own.Transport = t.Clone()

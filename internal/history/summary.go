@@ -14,7 +14,7 @@ type Summary struct {
 	Sessions         int
 	Anew             int           // of them begun with a dead cookie, by a login or a navigation
 	Longest          time.Duration // of all requests
-	Why              string        // the newest request without a response had none
+	Why              string        // the last request without a response failed
 }
 
 // Add adds the counts of other.

@@ -39,7 +39,7 @@ type Visitor struct {
 	longest  time.Duration
 	answered int
 	silent   int
-	why      string // the newest request without a response had none
+	why      string // see Summary.Why
 	writes   int
 	afresh   int // sessions begun by requests with a dead cookie
 }

@@ -23,9 +23,8 @@ var failures = map[string]struct {
 	"read only":     {func(t *testing.T, d *desk) { d.Fake(func(r *fakeredis.Server) { r.Replica = true }) }, ErrUnavailable},
 }
 
-// When a commit fails, all holds whose versions are not stored fail with the same error, and so do
-// those that build on them. The next request reads the record anew, and soon: it does not wait for
-// the end of the lease.
+// When a commit fails, all holds whose versions are not stored fail with the same error, and so do the holds
+// that build on them. The next request reads the record anew. It does not wait for the end of the lease.
 func TestFailedCommit(t *testing.T) {
 	for name, failure := range failures {
 		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {

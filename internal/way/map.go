@@ -66,7 +66,7 @@ func follow(steps []step, calls []trace.Call) error {
 	return nil
 }
 
-// endOf returns the first call after those that were made in a call.
+// endOf returns the index of the first call after call i that was not made in call i.
 func endOf(calls []trace.Call, i int) int {
 	for j := i + 1; j < len(calls); j++ {
 		if calls[j].Depth <= calls[i].Depth {

@@ -26,8 +26,7 @@ type Process struct {
 	// Pause holds back the commands of the process until resume is called. The commands that were held back
 	// reach Redis when deliver is called, even if the process has given up on them.
 	Pause func() (resume, deliver func())
-	// Exchanges returns the number of round trips to all nodes, including those that failed and those under
-	// way.
+	// Exchanges returns the number of round trips to all nodes. Round trips that failed, or are under way, count.
 	Exchanges func() int
 }
 

@@ -30,7 +30,7 @@ type Redigo struct {
 	spare   sync.Pool     // of calls
 
 	mu     sync.Mutex // guards the rest, all links and all their calls
-	links  []*link    // those that take new calls
+	links  []*link    // all that take new calls
 	gaveUp time.Time  // when a dead link was given up last
 	closed bool
 }

@@ -51,7 +51,7 @@
 //   - A place leaves the queue only to get the lock, by its own process, or when its process is gone. The
 //     order of the queue stays.
 //   - A request that was answered finds its write stored. A request that was refused leaves nothing, then
-//     or later. What was only read was stored at some moment between the request and its response.
+//     or later. A record that was only read was the stored one at some moment between the request and its response.
 //   - An ended session stays ended.
 //   - Without faults no request is refused.
 //   - All keys have a timeout.

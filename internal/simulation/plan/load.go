@@ -17,7 +17,7 @@ type load struct {
 	leaving  float64       // the share of the clients that go away
 	busy     float64       // the share of requests that go to the first process
 	large    float64       // the share of writes that make a session large
-	what     []choice[What]
+	actions  []choice[Action]
 	modes    []choice[Mode]
 	fixed    bool // all handlers work exactly as long as work
 	patient  bool // only clients of the first process leave
@@ -34,19 +34,19 @@ func drawLoad(d drawer) load {
 		overlong: 0.01,
 		large:    pick(d, []choice[float64]{{1, 0}, {2, 0.3}, {1, 0.9}}),
 		leaving:  pick(d, []choice[float64]{{2, 0}, {2, 0.05}, {1, 0.4}}),
-		what:     usual,
+		actions:  usual,
 		modes:    []choice[Mode]{{10, Exclusive}, {2, Lazy}, {1, LazyElsewhere}, {4, Optimistic}},
 	}
 	l.work = d.within(l.gap/20, 4*l.gap)
 	if d.chance(0.5) {
-		l.what = slices.Concat(usual, ofUsers)
+		l.actions = slices.Concat(usual, ofUsers)
 	}
 	return l
 }
 
-var ofUsers = []choice[What]{{12, Login}, {2, End}, {2, EndAll}, {2, EndAllBut}, {3, EndOthers}}
+var ofUsers = []choice[Action]{{12, Login}, {2, End}, {2, EndAll}, {2, EndAllBut}, {3, EndOthers}}
 
-var usual = []choice[What]{
+var usual = []choice[Action]{
 	{40, Append}, {10, Look}, {3, Panic}, {2, Unencodable}, {2, TooLarge}, {3, Early}, {2, Late},
 	{2, Crumble}, {3, Flush}, {2, Elsewhere}, {3, Renew}, {2, Destroy}, {2, Clear},
 	{5, Reopen}, {3, Discard}, {5, Update},
@@ -59,7 +59,7 @@ const begins = 200 * time.Millisecond
 func (l *load) requests(d drawer, p *Plan) {
 	for v := range l.visitors {
 		p.Requests = append(p.Requests, Request{At: d.below(begins / 4), Visitor: v,
-			Process: d.IntN(p.Processes), What: Append, Mode: Exclusive})
+			Process: d.IntN(p.Processes), Action: Append, Mode: Exclusive})
 	}
 	at := begins
 	for range l.count {
@@ -81,17 +81,17 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 		At:      at,
 		Visitor: d.IntN(l.visitors),
 		Process: d.IntN(p.Processes),
-		What:    pick(d, l.what),
+		Action:  pick(d, l.actions),
 		Mode:    pick(d, l.modes),
 		Heeds:   d.chance(0.5),
 	}
 	if d.chance(l.busy) {
 		r.Process = 0
 	}
-	if r.What == Look && d.chance(0.6) || r.What == Append && d.chance(0.01) {
+	if r.Action == Look && d.chance(0.6) || r.Action == Append && d.chance(0.01) {
 		r.Mode = ReadOnly // in this mode an append is refused
 	}
-	if r.What == Update || !r.What.Opens() {
+	if r.Action == Update || !r.Action.Opens() {
 		r.Mode = Exclusive // Update has no other mode
 	}
 	r.User = d.IntN(max(1, l.users))
@@ -103,7 +103,7 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	case d.chance(0.7):
 		r.Before = d.within(l.work/10, l.work*3)
 	}
-	switch r.What {
+	switch r.Action {
 	case Early, Flush, Elsewhere, Late, Reopen, EndOthers:
 		r.After = d.within(l.work/10, l.work*3)
 	}
@@ -128,10 +128,10 @@ func turns(d drawer, p *Plan, l *load) {
 	o.Latency = d.within(20*time.Microsecond, 200*time.Microsecond)
 	*l = load{
 		visitors: 1, count: d.number(700, 1000), fixed: true,
-		work:  d.within(20*time.Millisecond, 60*time.Millisecond),
-		what:  []choice[What]{{1, Append}},
-		modes: []choice[Mode]{{1, Exclusive}},
-		busy:  0.4, patient: true,
+		work:    d.within(20*time.Millisecond, 60*time.Millisecond),
+		actions: []choice[Action]{{1, Append}},
+		modes:   []choice[Mode]{{1, Exclusive}},
+		busy:    0.4, patient: true,
 	}
 	l.gap = l.work / 6
 	if d.chance(0.5) {

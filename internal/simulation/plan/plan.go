@@ -24,37 +24,37 @@ type Options struct {
 	Latency time.Duration
 }
 
-// A What is the action of a request's handler.
-type What string
+// An Action is what a request's handler does.
+type Action string
 
 // The actions of handlers. Unless the comment says otherwise, a handler first appends a token.
 const (
-	Append      What = "append"
-	Look        What = "look" // changes nothing
-	Panic       What = "panic"
-	Unencodable What = "unencodable" // sets a value that JSON cannot hold
-	TooLarge    What = "too large"
-	Early       What = "early"     // commits, and goes on with its work
-	Late        What = "late"      // the same, and then appends again
-	Crumble     What = "crumble"   // commits, and panics
-	Flush       What = "flush"     // sends a part of the response, and goes on
-	Elsewhere   What = "elsewhere" // commits in another goroutine
-	Renew       What = "renew"
-	Destroy     What = "destroy"
-	Clear       What = "clear"          // removes everything, and then appends
-	Reopen      What = "reopen"         // looks, commits, works, reopens, and appends to what it then sees
-	Discard     What = "discard"        // changes everything, discards the changes, and then appends
-	Update      What = "update"         // no request: a job of the process, by Sessions.Update
-	Login       What = "login"          // makes the session a user's
-	EndOthers   What = "end the others" // ends the other sessions of its user, sometimes also its own, and appends
+	Append      Action = "append"
+	Look        Action = "look" // changes nothing
+	Panic       Action = "panic"
+	Unencodable Action = "unencodable" // sets a value that JSON cannot hold
+	TooLarge    Action = "too large"
+	Early       Action = "early"     // commits, and goes on with its work
+	Late        Action = "late"      // the same, and then appends again
+	Crumble     Action = "crumble"   // commits, and panics
+	Flush       Action = "flush"     // sends a part of the response, and goes on
+	Elsewhere   Action = "elsewhere" // commits in another goroutine
+	Renew       Action = "renew"
+	Destroy     Action = "destroy"
+	Clear       Action = "clear"          // removes everything, and then appends
+	Reopen      Action = "reopen"         // looks, commits, works, reopens, and appends to what it then sees
+	Discard     Action = "discard"        // changes everything, discards the changes, and then appends
+	Update      Action = "update"         // no request: a job of the process, by Sessions.Update
+	Login       Action = "login"          // makes the session a user's
+	EndOthers   Action = "end the others" // ends the other sessions of its user, sometimes also its own, and appends
 	// These are no requests, and open no session:
-	End       What = "end"             // ends the visitor's session
-	EndAll    What = "end all"         // ends all sessions of a user
-	EndAllBut What = "end all but one" // except that of the visitor
+	End       Action = "end"             // ends the visitor's session
+	EndAll    Action = "end all"         // ends all sessions of a user
+	EndAllBut Action = "end all but one" // except that of the visitor
 )
 
 // Opens reports whether the action opens a session, in a request or a job.
-func (w What) Opens() bool { return w != End && w != EndAll && w != EndAllBut }
+func (w Action) Opens() bool { return w != End && w != EndAll && w != EndAllBut }
 
 // A Mode is how the session is opened.
 type Mode string
@@ -74,7 +74,7 @@ type Request struct {
 	At       time.Duration
 	Visitor  int
 	Process  int
-	What     What
+	Action   Action
 	Mode     Mode
 	Before   time.Duration // how long the handler works before it appends
 	After    time.Duration // and how long afterwards

@@ -48,7 +48,7 @@ func TestShrink(t *testing.T) {
 	if len(small.Requests) != 2 || len(small.Faults) != 1 || small.Processes != 1 || !needs(small) {
 		t.Errorf("left: %+v", small)
 	}
-	if r := small.Requests[0]; r.Before != 0 || r.What != Append || r.Process != 0 {
+	if r := small.Requests[0]; r.Before != 0 || r.Action != Append || r.Process != 0 {
 		t.Errorf("#7 could be simpler: %+v", r)
 	}
 	if same := Shrink(p, needs, func() bool { return true }); len(same.Requests) != len(p.Requests) {

@@ -162,7 +162,7 @@ func swapped(d drawer, p *Plan, l *load) {
 	l.gap = d.within(p.Options.Latency/10, 2*p.Options.Latency)
 	l.work = d.within(l.gap/20, 4*l.gap)
 	if d.chance(0.5) {
-		l.what = slices.Concat(usual, ofUsers, ofUsers)
+		l.actions = slices.Concat(usual, ofUsers, ofUsers)
 	}
 }
 
@@ -179,9 +179,9 @@ func patient(d drawer, p *Plan, l *load) {
 // users log in and out all the time.
 func users(d drawer, _ *Plan, l *load) {
 	l.users, l.visitors = 1, d.number(2, 6)
-	l.what = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
+	l.actions = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
 	if d.chance(0.5) {
-		l.what = []choice[What]{{10, Append}, {20, Login}, {6, EndAll}, {4, EndAllBut}, {4, EndOthers}, {6, End}, {4, Destroy}, {4, Renew}}
+		l.actions = []choice[Action]{{10, Append}, {20, Login}, {6, EndAll}, {4, EndAllBut}, {4, EndOthers}, {6, End}, {4, Destroy}, {4, Renew}}
 	}
 	l.gap = d.within(100*time.Microsecond, 10*time.Millisecond)
 	l.work = d.within(l.gap/20, 4*l.gap)

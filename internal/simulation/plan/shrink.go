@@ -36,7 +36,7 @@ func (s *shrinker) size() (n int) {
 
 // size is larger for a request that is harder to understand.
 func (r Request) size() (n int) {
-	for _, odd := range []bool{r.What != Append, r.Mode != Exclusive, r.Before > 0, r.After > 0, r.Leave > 0, r.Heeds, r.Large, r.Process > 0, r.User > 0} {
+	for _, odd := range []bool{r.Action != Append, r.Mode != Exclusive, r.Before > 0, r.After > 0, r.Leave > 0, r.Heeds, r.Large, r.Process > 0, r.User > 0} {
 		if odd {
 			n++
 		}
@@ -94,7 +94,7 @@ func cut(size int, length func() int, without func(from, to int) bool) {
 func (s *shrinker) simplify() {
 	for i := range s.best.Requests {
 		for _, change := range []func(r *Request){
-			func(r *Request) { r.What = Append },
+			func(r *Request) { r.Action = Append },
 			func(r *Request) { r.Mode = Exclusive },
 			func(r *Request) { r.After = 0 },
 			func(r *Request) { r.Before = 0 },

@@ -55,10 +55,10 @@ func application(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.work(r.Context(), c.Before)
-	if c.What == plan.Reopen && !c.reopen(w, r) {
+	if c.Action == plan.Reopen && !c.reopen(w, r) {
 		return
 	}
-	if c.What == plan.EndOthers {
+	if c.Action == plan.EndOthers {
 		c.endOthers(r.Context())
 	}
 	c.change()
@@ -125,11 +125,11 @@ const bulk = 3 << 10
 // change is what the handler does to the session.
 func (c *call) change() {
 	s, seen := c.session, c.seen
-	if c.What == plan.Look {
+	if c.Action == plan.Look {
 		return
 	}
 	list, found := seen.Saw, seen.Saw
-	switch c.What {
+	switch c.Action {
 	case plan.Clear:
 		s.Clear()
 		list, found = nil, nil
@@ -143,7 +143,7 @@ func (c *call) change() {
 		s.Set("bulk", strings.Repeat("x", bulk))
 	}
 	if renews(c.Request) {
-		if c.What == plan.Login {
+		if c.Action == plan.Login {
 			seen.LogsIn = userName(c.User)
 			s.Login(userName(c.User))
 		} else {
@@ -153,7 +153,7 @@ func (c *call) change() {
 			seen.Effect = history.Renew
 		}
 	}
-	switch c.What {
+	switch c.Action {
 	case plan.Destroy:
 		s.Destroy()
 		seen.Effect = history.Destroy
@@ -193,7 +193,7 @@ func (c *call) discard() []int {
 func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 	ctx := r.Context()
 	var err error
-	switch c.What {
+	switch c.Action {
 	case plan.Early, plan.Late, plan.Crumble:
 		c.sealing()
 		err = c.session.Commit(ctx)
@@ -213,9 +213,9 @@ func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 	case err != nil:
 		c.failure = err
 		return false // the response is the error
-	case c.What == plan.Late:
+	case c.Action == plan.Late:
 		c.session.Set("log", append(c.seen.Wrote[:len(c.seen.Wrote):len(c.seen.Wrote)], -c.seen.Number)) // no request may ever see that
-	case c.What == plan.Crumble:
+	case c.Action == plan.Crumble:
 		panic(intended)
 	}
 	c.work(ctx, c.After)

@@ -44,7 +44,7 @@ func (w *response) Flush() {}
 // request sends a request, and waits for its response.
 func (w *World) request(r plan.Request) {
 	defer w.requests.Done()
-	if !r.What.Opens() {
+	if !r.Action.Opens() {
 		w.ends(r)
 		return
 	}
@@ -55,7 +55,7 @@ func (w *World) request(r plan.Request) {
 		w.mu.Unlock()
 		return // no process listens
 	}
-	job := r.What == plan.Update
+	job := r.Action == plan.Update
 	if job && v.id == "" {
 		w.mu.Unlock()
 		return // there is no session yet
@@ -94,7 +94,7 @@ func (w *World) request(r plan.Request) {
 
 // serve makes the process handle the request.
 func (c *call) serve(ctx context.Context, cookie string, answer *response) {
-	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.What)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
+	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.Action)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
 	if c.Mode == plan.Optimistic {
 		r.Method = "GET"
 	}
@@ -115,8 +115,8 @@ func (c *call) serve(ctx context.Context, cookie string, answer *response) {
 const cookieName = "__Host-session"
 
 func title(r plan.Request) string {
-	text := string(r.What)
-	if r.What == plan.Login {
+	text := string(r.Action)
+	if r.Action == plan.Login {
 		text += " as " + userName(r.User)
 	}
 	if r.Mode != plan.Exclusive {
@@ -137,13 +137,13 @@ func navigates(r plan.Request) bool { return r.Number%3 == 0 }
 
 // renews reports whether the handler gives the session a new id.
 func renews(r plan.Request) bool {
-	return r.What == plan.Renew || r.What == plan.Login || r.What == plan.EndOthers && r.Number%4 == 2
+	return r.Action == plan.Renew || r.Action == plan.Login || r.Action == plan.EndOthers && r.Number%4 == 2
 }
 
 // faulty reports whether the handler makes a mistake.
 func faulty(r plan.Request) bool {
-	writes := r.What != plan.Look
-	return r.What == plan.Unencodable || r.What == plan.TooLarge || r.What == plan.Late || r.Mode == plan.ReadOnly && writes
+	writes := r.Action != plan.Look
+	return r.Action == plan.Unencodable || r.Action == plan.TooLarge || r.Action == plan.Late || r.Mode == plan.ReadOnly && writes
 }
 
 // keep changes the visitor's jar as the cookies of a response say.

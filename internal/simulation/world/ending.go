@@ -15,13 +15,13 @@ func userName(number int) string { return fmt.Sprintf("user%d", number) }
 func (w *World) ends(r plan.Request) {
 	w.mu.Lock()
 	p, id := w.present[r.Process], w.visitors[r.Visitor].id
-	nothing := p.dead || r.What == plan.End && id == ""
+	nothing := p.dead || r.Action == plan.End && id == ""
 	w.mu.Unlock()
 	if nothing {
 		return
 	}
 	e := &history.Ending{Number: r.Number}
-	switch r.What {
+	switch r.Action {
 	case plan.End:
 		e.ID = id
 	case plan.EndAllBut:
@@ -51,7 +51,7 @@ func (c *call) endOthers(ctx context.Context) {
 	c.process.end(ctx, e)
 }
 
-func endsOwn(r plan.Request) bool { return r.What == plan.EndOthers && r.Number%4 == 0 }
+func endsOwn(r plan.Request) bool { return r.Action == plan.EndOthers && r.Number%4 == 0 }
 
 // end performs an ending, and records its result.
 func (p *process) end(ctx context.Context, e *history.Ending) {

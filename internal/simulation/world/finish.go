@@ -69,11 +69,11 @@ func elapse(d time.Duration) { time.Sleep(d) }
 const finals = 1_000_000
 
 // each sends a request for each visitor, one after another. must says whether each must succeed.
-func (w *World) each(what plan.What, mode plan.Mode, must bool) {
+func (w *World) each(what plan.Action, mode plan.Mode, must bool) {
 	for v := range w.plan.Visitors {
 		number := finals + len(w.seen)
 		w.requests.Add(1)
-		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), What: what, Mode: mode, User: number % 2})
+		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), Action: what, Mode: mode, User: number % 2})
 		if r := w.seen[number]; must && r != nil && r.Status != 200 && r.Cause != history.Gone {
 			w.wrong = append(w.wrong, fmt.Sprintf("when all was well again, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
 		}
@@ -106,7 +106,7 @@ func (w *World) recall() {
 		number := finals + len(w.seen)
 		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{cookie: w.cookies[w.ids[i]], id: w.ids[i]})
 		w.requests.Add(1)
-		w.request(plan.Request{Number: number, Visitor: w.plan.Visitors, Process: number % len(w.present), What: plan.Look, Mode: plan.ReadOnly})
+		w.request(plan.Request{Number: number, Visitor: w.plan.Visitors, Process: number % len(w.present), Action: plan.Look, Mode: plan.ReadOnly})
 		elapse(17 * time.Microsecond)
 	}
 }

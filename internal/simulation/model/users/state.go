@@ -73,7 +73,7 @@ type attempt struct {
 	began    seconds // the part
 	arrived  seconds // the request
 	command  commandID
-	sessions sessions // endAll: those that must have ended when it is done; login: those that are too many
+	sessions sessions // endAll: must have ended when it is done; login: are too many
 	set      bool     // Redis's clock was set before the call
 	stamp    textID   // of the record that take has read
 	mark     textID
