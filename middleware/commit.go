@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -16,7 +15,7 @@ import (
 // A commit takes what the handler has done to its session to Redis:
 //
 //	closeSession  asks the session what has changed
-//	decide        says what that means (decide.go)
+//	decide        says what that means (commit_action.go)
 //	carryOut      does it: it writes the record, and releases the lock
 //
 // Commits that give the session another id, or end it, are in id.go; commits without a lock, in optimistic.go.
@@ -90,11 +89,9 @@ func (c *commit) carryOut() error {
 	// The store does not break off a commit when the context ends. So the effect of a request is saved even
 	// if its client has gone away.
 	rq, ctx := c.rq, c.rq.base.Context()
-	hold, do := rq.hold, decide(rq.origin, c.change)
-	if do == save && hold.Record.User == "" && strings.Contains(rq.identity.knownID(), ".") {
-		do = renew // the id is a user's, but the record was replaced, and its user is lost
-	}
-	switch do {
+	hold := rq.hold
+	userLost := hold != nil && hold.Record.User == "" && isOfUser(rq.identity.knownID())
+	switch do := decide(rq.origin, c.change, userLost); do {
 	case leave:
 		if c.change.Destroyed {
 			rq.markEnded()

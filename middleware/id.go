@@ -74,6 +74,9 @@ func isID(id string) bool {
 	return isBase64(id, 16)
 }
 
+// isOfUser reports whether a public id has a user's tag.
+func isOfUser(id string) bool { return strings.Contains(id, ".") }
+
 // isBase64 reports whether s is the base64url of size bytes, in the form in which we write it.
 func isBase64(s string, size int) bool {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)

@@ -54,14 +54,13 @@ package middleware
 //	    request.commit           commit.go          once, and after each Reopen (reopen.go)
 //	     commit.closeSession     commit.go          closes the session, which says what has changed
 //	     commit.carryOut         commit.go          calls Hold.SaveContent, which writes the record, and unlocks
-//	      decide                 decide.go          chooses the action
+//	      decide                 commit_action.go   chooses the action
 //	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
 //	    response.sendBuffered    response.go        sends the header, and the buffer
 //
-// decide.go also says what happens to an id whose session has ended. Commits that begin or end a session's id, as at a
-// login, are in id.go. The status of each error is in
-// errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
-// Engine.Take and Hold.SaveContent.
+// commit_action.go also says what happens to an id whose session has ended. Commits that begin or end a session's
+// id, as at a login, are in id.go. The status of each error is in errors.go. Two Sessions around one handler are in
+// nested.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"

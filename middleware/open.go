@@ -65,8 +65,8 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	return opened, err
 }
 
-// choose returns the record of the first id that has one, or an empty record if none has, and sets
-// rq.origin.
+// choose returns the record of the first id that has one, or an empty record if none has. For an id without a
+// session choose sets rq.origin; for all others acquire does so.
 func (o *opening) choose(ids []string) (record records.Record, err error) {
 	rq := o.rq
 	ended := ""
@@ -103,7 +103,7 @@ func (o *opening) choose(ids []string) (record records.Record, err error) {
 func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	switch second := rq.second; {
-	case o.lock:
+	case o.lock: // Take, below
 	case rq.mode == ReadOnly:
 		rq.origin = readOnly
 		return s.store.Load(o.ctx, id, s.terms)

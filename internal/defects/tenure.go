@@ -18,8 +18,8 @@ var tenureDefects = []defect{
 		seenBy(simulation("crowd"))},
 	{"P1", "a group is written as its first version",
 		edits(
-			overlay.In("internal/records", "tenure.end").Before("t.newest++", "first, unsent := t.write, t.written > t.stored"),
-			overlay.In("internal/records", "tenure.end").Before("e := t.vacate(n)", "if unsent && $3.changed {\n\tt.write = first\n}")),
+			overlay.In("internal/records", "tenure.end").Before("t.newest++", "first, unsent := t.record, t.written > t.stored"),
+			overlay.In("internal/records", "tenure.end").Before("e := t.vacate(n)", "if unsent && $3.changed {\n\tt.record = first\n}")),
 		seenBy(simulation("crowd"))},
 	{"P1", "a hold builds on a version that a commit has failed to store",
 		edits(
@@ -30,7 +30,7 @@ var tenureDefects = []defect{
 		edits(overlay.In("internal/records", "Hold.Touch").True("h.first && x")),
 		seenBy(simulation("cut"))},
 	{"P4", "a tenure goes on after a logout",
-		edits(overlay.In("internal/records", "tenure.mayPass").Replace("!t.write.ended", "true")),
+		edits(overlay.In("internal/records", "tenure.mayPass").Replace("!t.ended", "true")),
 		seenBy(simulation("calm"))},
 	{"P2", "a commit that outlasts its lease and may be stored is reported as refused",
 		edits(overlay.In("internal/records", "tenure.fail").False("t.over != nil && scripting.MaybeDone(e)")),

@@ -33,7 +33,7 @@ var signatures = map[string]signature{
 	"internal/records/optimistic.lua": {"record lock queue staged?", "base text lease flag?"},
 	"internal/records/take.lua":       {"record lock queue", "token lease size began place idle now flag?"},
 	"internal/records/endall.lua":     {"mark list", "sent within name member*"},
-	"internal/records/lost.lua":       {"mark list", ""},
+	"internal/records/user_lost.lua":  {"mark list", ""},
 	"internal/records/login.lua":      {"record lock queue mark list", "sent within sent stamp text lease lease old most refuse epoch"},
 }
 

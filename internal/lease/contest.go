@@ -198,7 +198,7 @@ func (c *contest[W]) placeName(ctx context.Context) (string, error) {
 // rest pauses after a try that found the lock held. An error ends the wait.
 func (c *contest[W]) rest(try int, found Attempt) error {
 	c.lines.mu.Lock()
-	c.line.holder = Holder{Token: found.Holder, at: time.Now().Add(found.Left)}
+	c.line.holder = Holder{Token: found.Holder, ends: time.Now().Add(found.Left)}
 	c.lines.mu.Unlock()
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {

@@ -61,9 +61,9 @@ type Holder struct {
 	Token string
 	Lease *Lease // if this process holds it
 
-	granted bool      // the lock was granted to a ticket of this process, whose token is not known
+	granted time.Time // when the lock was granted to a ticket of this process, whose token is not known; or zero
 	label   string    // of that ticket
-	at      time.Time // when it was granted; or when the lease ends, if another process holds it
+	ends    time.Time // when the lease ends, if another process holds it
 }
 
 // left returns how long the holder's lease still lasts. It must not be called with Lines.mu held, since it locks the
@@ -72,7 +72,7 @@ func (h Holder) left() time.Duration {
 	if h.Lease != nil {
 		return h.Lease.Validity()
 	}
-	return time.Until(h.at)
+	return time.Until(h.ends)
 }
 
 // A Ticket is one caller in line. If it could not use what it was granted, it may enter again: then it has its old
@@ -226,8 +226,8 @@ func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
 
 // Next takes the first ticket out of the line and grants it the key. The caller no longer owns the key. grant prepares
 // the ticket's Who, and is called before the ticket's goroutine continues. Next does nothing and returns false if the
-// line is empty, if the first ticket came after since, or if its label is not label, which the lock's token shows to
-// other waiters.
+// line is empty, if the first ticket came after since, or if it has another label than the lock's token, which shows
+// label to other waiters.
 func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool {
 	l.mu.Lock()
 	at := l.keys[key]
@@ -236,7 +236,7 @@ func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool 
 		return false
 	}
 	t := at.pop()
-	at.holder = Holder{granted: true, label: t.Label, at: time.Now()}
+	at.holder = Holder{granted: time.Now(), label: t.Label}
 	l.mu.Unlock()
 	grant(t.Who)
 	t.called <- outcome{}

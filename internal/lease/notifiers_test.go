@@ -95,3 +95,178 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 		line.want(t, 0, 1)
 	})
 }
+
+// All callers of a process that wait, for whatever keys, share one subscription, and only the one
+// that is meant is woken. The subscription ends soon after the last of them has gone, also if it was
+// only being made then, and serves who comes before.
+func TestASubscriptionIsShared(t *testing.T) {
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
+		l := holder.mustLock(t, slow)
+		other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.wire.want(t, 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := p.joins(t, t.Context(), server, slow)
+		go p.group.Lock(ctx, "other", p.spin, slow)
+		synctest.Wait()
+		p.wire.want(t, 1, 1)
+		asked := len(p.spin.Made("Take"))
+		mustUnlock(t, l)
+		mustWin(t, got)
+		p.spin.wantCalls(t, "Take", asked+1)
+		redistest.Elapse(s)
+		p.wire.want(t, 1, 1)
+
+		cancel() // the last one
+		redistest.Elapse(idleTime / 2)
+		l = holder.mustLock(t, slow)
+		got = p.joins(t, t.Context(), server, slow)
+		mustUnlock(t, l)
+		mustWin(t, got)
+		p.wire.want(t, 1, 1)
+		redistest.Elapse(idleTime)
+		p.wire.want(t, 0, 1)
+
+		p.wire.set(func() { p.wire.takes = s })
+		ctx, cancel = context.WithCancel(t.Context())
+		go p.group.Lock(ctx, "other", p.spin, slow)
+		synctest.Wait()
+		cancel()
+		redistest.Elapse(s + idleTime)
+		p.wire.want(t, 0, 2)
+		mustUnlock(t, other)
+	})
+}
+
+// A caller comes when the time of the last subscription is just over: whoever is first, the caller is
+// told when its turn has come.
+func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
+	t.Parallel()
+	for range 30 { // it is a matter of chance which comes first
+		redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
+			holder, p := newProcess(t, server), newProcess(t, server)
+			for range 2 {
+				l := holder.mustLock(t, slow)
+				got := wait(t.Context(), p.group, p.spin, slow)
+				redistest.Elapse(time.Millisecond)
+				begin := time.Now()
+				mustUnlock(t, l)
+				mustWin(t, got)
+				wantTook(t, begin, 0)
+				redistest.Elapse(idleTime)
+			}
+		})
+	}
+}
+
+// A process cannot be told when its turn has come: it has no subscription, or loses it, or messages
+// get lost. It has its turn all the same, soon, and leaves nothing behind. A minute later it is told
+// again.
+func TestWhoIsNotToldAsks(t *testing.T) {
+	type situation struct {
+		useful bool // the subscription has been, before
+		before func(l *wire)
+		after  func(p *peer, server *redistest.Server)
+		deaf   bool          // its place says that it is not told
+		most   time.Duration // for which the lock is nobody's
+		asked  int           // for a subscription
+	}
+	each(t, map[string]situation{
+		"denied":         {before: func(l *wire) { l.denied = true }, deaf: true, most: asking, asked: 1},
+		"takes too long": {before: func(l *wire) { l.takes = 50 * s }, deaf: true, most: asking, asked: 1},
+		"breaks before it is of any use": {
+			after: func(p *peer, _ *redistest.Server) { p.wire.cut(false) }, deaf: true, most: asking, asked: 1},
+		"breaks later": {
+			useful: true, after: func(p *peer, _ *redistest.Server) { p.wire.cut(false) }, asked: 2},
+		"breaks later, and then it is denied": {
+			useful: true, after: func(p *peer, _ *redistest.Server) {
+				p.wire.set(func() { p.wire.denied = true })
+				p.wire.cut(false)
+			}, deaf: true, most: asking, asked: 2},
+		"the slot moves":     {after: func(p *peer, _ *redistest.Server) { p.wire.cut(true) }, asked: 2},
+		"messages get lost":  {before: func(l *wire) { l.lossy = true }, most: fallback, asked: 1},
+		"it was passed over": {after: func(p *peer, s *redistest.Server) { s.Do(t, "DEL", queueKey("k")) }, deaf: true, most: asking, asked: 1},
+	}, func(t *testing.T, tt situation) {
+		server := redistest.Memory(t)
+		holder, p := newProcess(t, server), newProcess(t, server)
+		if tt.useful {
+			l := holder.mustLock(t, slow)
+			got := p.joins(t, t.Context(), server, slow)
+			mustUnlock(t, l)
+			mustWin(t, got)
+		}
+		if tt.before != nil {
+			p.wire.set(func() { tt.before(p.wire) })
+		}
+		l := holder.mustLock(t, slow)
+		got := wait(t.Context(), p.group, p.spin, Options{Wait: time.Hour})
+		redistest.Elapse(20 * time.Millisecond)
+		if tt.after != nil {
+			tt.after(p, server)
+		}
+		redistest.Elapse(3 * s)
+		if places := queued(t, server); len(places) != 1 || strings.HasPrefix(places[0], "-") != tt.deaf {
+			t.Errorf("it waits as %q", places)
+		}
+		begin := time.Now()
+		mustUnlock(t, l)
+		mustWin(t, got)
+		if waited := time.Since(begin); waited > tt.most {
+			t.Errorf("the lock was nobody's for %v", waited)
+		}
+		p.wire.set(func() {
+			if p.wire.asked != tt.asked {
+				t.Errorf("asked for a subscription %d times, want %d", p.wire.asked, tt.asked)
+			}
+			p.wire.denied, p.wire.lossy, p.wire.takes = false, false, 0
+		})
+		redistest.Elapse(time.Minute)
+		l = holder.mustLock(t, slow)
+		got = p.joins(t, t.Context(), server, slow)
+		begin = time.Now()
+		mustUnlock(t, l)
+		mustWin(t, got)
+		wantTook(t, begin, 0)
+	})
+}
+
+// Messages are heard, and get lost. The first costs one fall-back step, and from then on nobody
+// relies on them.
+func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
+		p.wire.set(func() { p.wire.lossy = true })
+		for _, most := range []time.Duration{fallback, asking, asking} {
+			l := holder.mustLock(t, slow)
+			got := p.joins(t, t.Context(), server, Options{})
+			begin := time.Now()
+			mustUnlock(t, l)
+			if mustWin(t, got); time.Since(begin) > most {
+				t.Errorf("it took %v, want at most %v", time.Since(begin), most)
+			}
+		}
+	})
+}
+
+// The connection breaks while a place is in the queue, and making another takes its time. Meanwhile
+// the lock becomes free by itself. Whoever takes it must not leave a place behind, which would get
+// the lock later, when nobody is there to take it.
+func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
+	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
+		l := holder.mustLock(t, slow)
+		got := p.joins(t, t.Context(), server, slow)
+		mustUnlock(t, l)
+		mustWin(t, got) // so that there is hope for another
+		server.Do(t, "SET", "k", NewToken(BondOf("k"), "the dead", time.Now()), "PX", 1000)
+		got = p.joins(t, t.Context(), server, Options{})
+		p.wire.set(func() { p.wire.takes = 90 * s })
+		p.wire.cut(false)
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		wantNoQueue(t, server)
+		mustUnlock(t, r.lease)
+	})
+}

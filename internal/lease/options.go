@@ -53,9 +53,9 @@ func (o Options) WithDefaults() Options {
 // held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h.
 func held(err error, h Holder) error {
 	owner, ours := ParseToken(h.Token)
-	if h.granted {
+	if !h.granted.IsZero() {
 		owner, ours = thisProcess(), true
-		owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.at
+		owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.granted
 	}
 	switch {
 	case h.Token != "" && !ours:

@@ -1,4 +1,4 @@
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

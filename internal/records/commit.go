@@ -31,18 +31,18 @@ func (t *tenure) settle(ctx context.Context, version int, vacant bool) {
 		t.vacated++
 		defer func() { t.vacated-- }()
 	}
-	begun, since := t.begun, t.since
+	holders, since := t.holders, t.since
 	for {
 		// If the tenure is over, a commit that is under way still counts, unless Redis is unavailable.
 		settled := t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
-		if settled && (!vacant || t.begun != begun || t.over != nil) {
+		if settled && (!vacant || t.holders != holders || t.over != nil) {
 			return
 		}
 		if t.sending {
 			t.waitForOne()
 			continue
 		}
-		t.waitsSince(since)
+		t.waitsSince(since) // the deadline stays, although the commit before has cleared it
 		t.commit(ctx)
 	}
 }
@@ -128,7 +128,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	if t.newest > 0 || t.read == nil { // a record that cannot be read is left as it is
 		// The time to live is that of the last version. If there is no version, it is that of the take, since
 		// a request has used the session. While the session is held, the record outlasts the lock.
-		ms, isQuiet := t.write.ttl, t.write.quiet
+		ms, isQuiet := t.ttl, t.quiet
 		if t.newest == 0 {
 			ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
 		}
@@ -142,7 +142,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	}
 	if t.written > t.stored {
 		revision = t.record.revision
-		if t.write.ended {
+		if t.ended {
 			mark, x.Keys = "", t.keys.withList()
 			record = formatTombstone(revision, t.record.Created)
 		} else if text := t.record.text(t.box); len(text) < stagedFrom {

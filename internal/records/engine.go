@@ -78,7 +78,7 @@ package records
 //	  Ticket.Compete         internal/lease/contest.go         at the head of the line: tries, and rests in between
 //	    taking.Take          internal/records/take.go          one try; if it succeeds, a tenure begins
 //	      taking.plainly     internal/records/take.go          by plain commands; in unusual cases take.lua follows
-//	        Runner.RoundTripPlain internal/scripting/plain.go sends them once
+//	        Runner.RoundTripPlain internal/scripting/roundtrip.go  sends them once
 //	          Redigo.Do      locker/transport/redigo.go        gives them to a connection
 //	            link.write   locker/transport/link.go          sends them, together with commands of other requests
 //	  tenure.start           internal/records/tenure.go        the lock is acquired; from now on an alarm renews it
@@ -89,16 +89,16 @@ package records
 //	    tenure.vacate        internal/records/tenure.go        the next request in line begins at once, if it may
 //	    tenure.settle        internal/records/commit.go        waits, or commits, until the version is stored
 //	      tenure.commit      internal/records/commit.go        stores the version by commit.lua, and decides what becomes of the lock
-//	        Runner.RoundTrip internal/scripting/scripting.go   numbers the call, and repeats it if the connection breaks
+//	        Runner.RoundTrip internal/scripting/roundtrip.go  numbers the call, and repeats it if the connection breaks
 //	          Redigo.Do      locker/transport/redigo.go        as above
 //	      tenure.lapse       internal/records/tenure.go        if no request waits, the tenure ends, and the line with it
 //
-// The other files: load.go reads without a lock, and optimistic.go saves without a lock. staged.go sends
-// large records. record.go, timeouts.go, user_record.go and seal.go know the form of a record. scripts.go has
-// the scripts; each script is in a .lua file, and package lua puts them together from the parts that they
-// share. user.go tells the story of a user's sessions: login.go begins them, user_list.go lists them,
-// user_end.go ends them. clock.go is about commands that come late. extend.go extends a lock that is held.
-// lost.go knows why a lock was lost.
+// The other files: create.go begins a session, load.go reads without a lock, and optimistic.go saves without a
+// lock. staged.go sends large records. record.go, timeouts.go, user_record.go and seal.go know the form of a
+// record, and keys.go its keys. scripts.go has the scripts; each script is in a .lua file, and package lua puts
+// them together from the parts that they share. user.go tells the story of a user's sessions: login.go begins
+// them, max_sessions.go ends those beyond MaxSessions, user_list.go lists them, user_end.go ends them. clock.go
+// is about commands that come late. extend.go extends a lock that is held. lost.go knows why a lock was lost.
 
 import (
 	"cmp"

@@ -8,11 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
-	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
 // A Record is a session as it is stored.
@@ -54,80 +52,6 @@ type encoded []byte
 
 func (e encoded) Size() int                { return len(e) }
 func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
-
-// sessionKeys are the keys of a session. They are strings, kept as the arguments that clients take, so that
-// each is converted once.
-type sessionKeys struct {
-	record      any
-	lock, queue any // nil: only the record is needed
-	mark, list  any // nil: the session is not a user's
-}
-
-// ofUser reports whether k has the keys of a user's session.
-func (k *sessionKeys) ofUser() bool { return k.mark != nil }
-
-// forScript returns the keys in the order in which scripts take them, with room for one more.
-func (k *sessionKeys) forScript() scripting.Keys {
-	switch {
-	case k.ofUser():
-		return append(make(scripting.Keys, 0, 5), k.record, k.lock, k.queue, k.mark)
-	case k.lock != nil:
-		return append(make(scripting.Keys, 0, 4), k.record, k.lock, k.queue)
-	default:
-		return scripting.Keys{k.record}
-	}
-}
-
-// withList is forScript for a script that changes the list of a user's sessions.
-func (k *sessionKeys) withList() scripting.Keys {
-	keys := k.forScript()
-	if k.ofUser() {
-		keys = append(keys, k.list)
-	}
-	return keys
-}
-
-// keys returns the keys of a session.
-func (s *Engine) keys(id string) sessionKeys {
-	tag, rest, ofUser := cutTag(id)
-	var queue string // the longest key: lock and record are parts of it, which saves each request allocations
-	if ofUser {
-		queue = s.options.Prefix + "{" + tag + "}:" + rest + ".lock.queue"
-	} else {
-		queue = s.options.Prefix + "{" + tag + "}.lock.queue"
-	}
-	lock := strings.TrimSuffix(queue, ".queue")
-	k := sessionKeys{record: strings.TrimSuffix(lock, ".lock"), lock: lock, queue: queue}
-	if ofUser {
-		k.mark, k.list = s.markKey(tag), s.listKey(tag)
-	}
-	return k
-}
-
-// recordKeys is keys for scripts that need only the record of a guest, and so declare one key. A user's session
-// has all its keys, since such a script needs the mark as well.
-func (s *Engine) recordKeys(id string) sessionKeys {
-	if _, _, ofUser := cutTag(id); ofUser {
-		return s.keys(id)
-	}
-	return sessionKeys{record: s.options.Prefix + "{" + id + "}"}
-}
-
-func (s *Engine) recordKey(id string) string {
-	if tag, rest, ofUser := cutTag(id); ofUser {
-		return s.options.Prefix + "{" + tag + "}:" + rest
-	}
-	return s.options.Prefix + "{" + id + "}"
-}
-
-// cutTag splits the id of a user's session. Any other id is returned as the tag.
-func cutTag(id string) (tag, rest string, ofUser bool) {
-	const tagSize, ownSize = 16, 11 // characters of base64url
-	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
-		return id, "", false
-	}
-	return id[:tagSize], id[tagSize+1:], true
-}
 
 // The stored form is one line of JSON. Its head is fixed to the byte, so that scripts can read it with a
 // pattern, and people with redis-cli:
@@ -285,8 +209,8 @@ func parse(text []byte, f form) (Record, error) {
 	return r, nil
 }
 
-// parseBeginning is parse for all that stands before the data, or before the user. The rest may be missing.
-// It begins at byte at, and seal opens it if it is sealed.
+// parseBeginning parses what stands before the data, or in a user's record before the user. The rest of text
+// begins at byte at, and may be cut off. If the rest is sealed, seal opens it.
 func parseBeginning(text []byte, f form) (r Record, at int, seal cipher.AEAD, err error) {
 	r, at, sealed, err := parseHead(text, f.bond)
 	if err == nil && (sealed || f.box != nil) {
@@ -373,34 +297,4 @@ func (s *Engine) sizeOf(r Record) int {
 		size += s.ring.overhead(&r)
 	}
 	return size
-}
-
-// fits returns an error if a record of this stored size is too large.
-func (t Terms) fits(size int) error {
-	if size > t.MaxBytes {
-		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
-	}
-	return nil
-}
-
-// found reads the reply of load.lua or take.lua. It returns the stored record if that is a string of
-// permitted size.
-func found(reply scripting.Reply) ([]byte, error) {
-	switch state, _ := reply.IntAt(0); state {
-	case stateFound:
-		if text, ok := reply.BytesAt(1); ok {
-			return text, nil
-		}
-	case stateAbsent:
-		return nil, ErrNotFound
-	case stateGone:
-		return nil, ErrGone
-	case stateTooLarge:
-		if size, ok := reply.IntAt(1); ok {
-			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
-		}
-	case stateWrongType:
-		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
-	}
-	return nil, lease.Unexpected(reply)
 }

@@ -2,7 +2,9 @@ package records
 
 import (
 	"embed"
+	"fmt"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -22,7 +24,7 @@ var (
 	endScript        = scripting.Golden(texts, "end")
 	loginScript      = scripting.Golden(texts, "login")
 	endAllScript     = scripting.Golden(texts, "endall")
-	lostScript       = scripting.Golden(texts, "lost")
+	userLostScript   = scripting.Golden(texts, "user_lost")
 )
 
 // The states of a record: the first value of the replies of take.lua and load.lua.
@@ -37,3 +39,25 @@ const (
 
 // yes is an argument of a script that means true. For false the argument is empty or missing.
 const yes = "1"
+
+// found reads the reply of load.lua or take.lua. It returns the stored record if that is a string of
+// permitted size.
+func found(reply scripting.Reply) ([]byte, error) {
+	switch state, _ := reply.IntAt(0); state {
+	case stateFound:
+		if text, ok := reply.BytesAt(1); ok {
+			return text, nil
+		}
+	case stateAbsent:
+		return nil, ErrNotFound
+	case stateGone:
+		return nil, ErrGone
+	case stateTooLarge:
+		if size, ok := reply.IntAt(1); ok {
+			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)
+		}
+	case stateWrongType:
+		return nil, fmt.Errorf("%w: its key holds another Redis type", ErrCorrupt)
+	}
+	return nil, lease.Unexpected(reply)
+}

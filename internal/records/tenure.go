@@ -108,7 +108,7 @@ type tenure struct {
 
 	// The holds.
 	hold    *Hold // the present one; nil: it is vacant
-	begun   int   // number of holds so far
+	holders int   // number of holds so far
 	vacated int   // goroutines that have left the tenure vacant, and go on; for check
 	over    error // why the tenure is over; nil: it is not
 	doubt   error // replaces over as the error of holds whose versions may be stored nevertheless
@@ -117,7 +117,9 @@ type tenure struct {
 	record  Record // the newest state
 	size    int32  // of its stored form; Redis takes 512 MB at most
 	read    error  // why the record that was read cannot be used; nil once it is replaced
-	write   write  // what the next commit has to write
+	ended   bool   // the newest state is a tombstone
+	ttl     int64  // with which the next commit stores it, in ms
+	quiet   bool   // the next commit must not make the record live longer; see Terms.Quiet
 	newest  int
 	written int // the newest version that changed the record
 	stored  int // the newest version that Redis has
@@ -131,7 +133,7 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 	t.mu.Lock()
 	defer t.unlock()
 	t.term.Begin(won, h.ticket.Options, nil)
-	t.began, t.hold, t.begun = won.Sent, h, 1
+	t.began, t.hold, t.holders = won.Sent, h, 1
 	h.tenure, h.Record, h.first = t, t.record, true
 	h.revision = won.Token[:revisionLength]
 	t.rings = t.term.Renewal()
@@ -141,7 +143,7 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 // begin makes h the present hold. It is called with mu held, before h's goroutine continues.
 func (t *tenure) begin(h *Hold) {
 	h.tenure, h.Record = t, t.record
-	t.hold, t.begun = h, t.begun+1
+	t.hold, t.holders = h, t.holders+1
 	now := time.Now()
 	t.term.Limit(now, h.ticket.Options.MaxHold)
 	t.renewInTime(now)
@@ -160,7 +162,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 	case h.first && ctx.Err() != nil:
 		// The caller has left, after it waited for one round trip. It must not wait for another.
 		again = true
-		if !t.vacate(now) {
+		if t.vacate(now) {
 			t.fail(context.Cause(ctx), "")
 		}
 	case ctx.Err() != nil || !t.term.Held(now):
@@ -200,21 +202,20 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	t.waitsSince(w.begun)
 	if w.quiet && t.newest > t.stored {
-		w.ttl, w.quiet = t.write.ttl, t.write.quiet // the commit also stores earlier versions, which may be a visitor's
+		w.ttl, w.quiet = t.ttl, t.quiet // the commit also stores earlier versions, which may be a visitor's
 	}
 	t.newest++
 	version := t.newest
-	if !w.changed {
-		t.write.ttl, t.write.quiet = w.ttl, w.quiet
-	} else {
-		t.record, t.size, t.write, t.read = w.record, w.size, w, nil
+	t.ttl, t.quiet = w.ttl, w.quiet
+	if w.changed {
+		t.record, t.size, t.ended, t.read = w.record, w.size, w.ended, nil
 		t.written = version
 	}
-	early := t.vacate(now)
-	if early {
+	vacant := t.vacate(now)
+	if !vacant {
 		t.letRun()
 	}
-	t.settle(ctx, version, !early)
+	t.settle(ctx, version, vacant)
 	if t.stored >= version {
 		return nil
 	}
@@ -231,7 +232,7 @@ func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed e
 		t.fail(failed, "")
 	}
 	if h.terms.Quiet && t.newest == t.stored { // all visitors' versions are stored, with their timeouts
-		t.terms.Quiet, t.write.quiet = true, true
+		t.terms.Quiet, t.quiet = true, true
 	}
 	t.leave(ctx, h, begun)
 }
@@ -243,7 +244,7 @@ func (t *tenure) leave(ctx context.Context, h *Hold, begun time.Time) {
 		return
 	}
 	h.over = true
-	if !t.vacate(time.Now()) {
+	if t.vacate(time.Now()) {
 		t.waitsSince(begun)
 		t.settle(ctx, 0, true)
 	}
@@ -257,19 +258,21 @@ const (
 )
 
 // vacate ends the present hold. If the next request in line may begin early, before Redis has the newest
-// version, its hold begins. Both are one step. A commit in between would make the lock last for as long as
-// the old hold may have it, which may be longer than the new hold may.
-func (t *tenure) vacate(now time.Time) (early bool) {
+// version, its hold begins, and vacate returns false. Both are one step: mu is not unlocked in between, since a
+// commit then might extend the lock for as long as the old hold may have it, which may be longer than the new
+// hold may.
+func (t *tenure) vacate(now time.Time) (vacant bool) {
 	t.hold = nil
 	next, waits := t.engine.lines.First(t.lock)
-	return waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
+	early := waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
 		now.Sub(t.heard) < t.engine.maxUnheard && t.grant(next.Label)
+	return !early
 }
 
 // mayPass reports whether this process may keep the session for the next request in its line.
 func (t *tenure) mayPass(now time.Time) bool {
-	quota := lease.Quota{Began: t.began, Holders: t.begun, Others: t.others}
-	return !t.write.ended && t.read == nil && t.over == nil && !quota.Over(now)
+	quota := lease.Quota{Began: t.began, Holders: t.holders, Others: t.others}
+	return !t.ended && t.read == nil && t.over == nil && !quota.Over(now)
 }
 
 // grant lets the first request in line begin, if it has this label. A user's session may be ended by another

@@ -192,7 +192,8 @@ func (t Terms) Expires(r Record, now time.Time) time.Time {
 	return now.Add(t.withDefaults().remains(&r, now))
 }
 
-// remains returns for how long Redis keeps a record. No other function decides that.
+// remains returns for how long Redis keeps a record. No other function decides that; times.lua decides the same
+// for scripts.
 func (t Terms) remains(r *Record, now time.Time) time.Duration {
 	if r.Own != nil && !r.Own.Until.IsZero() {
 		return t.left(r, now)
@@ -242,4 +243,12 @@ func (t Terms) Seen(r Record, now, expires time.Time) time.Time {
 		return time.Time{}
 	}
 	return earlier(expires.Add(-idle), now)
+}
+
+// fits returns an error if a record of this stored size is too large.
+func (t Terms) fits(size int) error {
+	if size > t.MaxBytes {
+		return fmt.Errorf("%w: the record would have %d bytes, MaxBytes is %d", ErrTooLarge, size, t.MaxBytes)
+	}
+	return nil
 }

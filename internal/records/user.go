@@ -83,9 +83,6 @@ func newTagger(key []byte) func(name string) [tagBytes]byte {
 	}
 }
 
-func (s *Engine) markKey(tag string) string { return s.options.Prefix + "{" + tag + "}.user" }
-func (s *Engine) listKey(tag string) string { return s.options.Prefix + "{" + tag + "}.list" }
-
 // nobody is the epoch in the mark of a user without sessions. No session has it.
 const nobody = "000000000000000"
 

@@ -109,7 +109,7 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 	if (len(epoch) > 0 && string(epoch) != nobody) != (len(members) > 0) {
 		// Either the mark or the list is lost, so that all sessions have ended. Or a login came in between,
 		// or the last session was ended. Only a script can tell.
-		reply, err := s.runner.Run(ctx, lostScript, scripting.Keys{s.markKey(tag), s.listKey(tag)})
+		reply, err := s.runner.Run(ctx, userLostScript, scripting.Keys{s.markKey(tag), s.listKey(tag)})
 		if n, _ := reply.Int(); err != nil || n != 0 {
 			return nil, err
 		}

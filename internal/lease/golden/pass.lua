@@ -4,7 +4,7 @@ local function script()
 -- ARGV[1] number of the call   ARGV[2] token that has it   ARGV[3] token that gets it   ARGV[4] lease in ms
 -- Returns {1, others}: done, and others is 1 if other processes wait; {0, token}: another token has the
 -- lock; {-1}: the lock is free.
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

@@ -2,7 +2,7 @@ local function script()
 -- Removes a place from the queue, and releases the lock if the place has just got its turn.
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] number of the call   ARGV[2] place
 -- Returns {1}: done.
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

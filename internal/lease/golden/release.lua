@@ -2,7 +2,7 @@ local function script()
 -- Releases a lock, at once or after a while.
 -- KEYS[1] lock   KEYS[2] queue   ARGV[1] number of the call   ARGV[2] token   ARGV[3] delay in ms, 0: at once
 -- Returns {1}: done; {0, token}: another token has the lock; {-1}: the lock is free.
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

@@ -5,7 +5,7 @@ local function script()
 -- Returns {1}: the token has the lock; {0, token, time left in ms, joined}: another token has it. The time
 -- is -1 for a lock that does not expire, and 0 if PTTL is not permitted. joined is the result of join, 0
 -- without a place. {-2}: the key is not a lock.
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

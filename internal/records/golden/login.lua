@@ -6,7 +6,7 @@ local function script()
 -- ARGV[5] its revision   ARGV[6] record, with an epoch of zeros   ARGV[7] time to live in ms
 -- ARGV[8] for how many ms the session may live, used or not
 -- ARGV[9] the session that it replaces, which must be on the list; '' for none
--- ARGV[10] how many other sessions may be on the list; -1: any number
+-- ARGV[10] how many other sessions may be on the list, MaxSessions - 1; -1: any number
 -- ARGV[11] '1': a login beyond that is refused
 -- ARGV[12] epoch for a user who has none, 15 digits
 -- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {-1,

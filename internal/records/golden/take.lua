@@ -11,7 +11,7 @@ local function script()
 -- The first try of a request consists of plain commands, see take.go. If something is unusual, this
 -- script follows with the same token, which may have the lock by then.
 local user = #KEYS > 3
--- The part of the scripts of a lock with a queue; see turns.go in package lease.
+-- The part of the scripts of a lock with a queue; see queue.go in package lease.
 --
 -- The queue is a string: the places of the waiting processes, first come first, with a space after each.
 -- A place is <channel>/<number>. A place that begins with - cannot be notified, and asks by itself. If

@@ -35,7 +35,7 @@
 // Leases and turns on which no request relies expire at any time; that is no fault. A wake-up message has
 // no step: a place asks when asking may help, told or not. A late reply has no step either: it is the same
 // as a client that acts slowly on a reply, which every client may. A reply that comes twice is dropped by
-// its number, see internal/scripting/sequence.go. The replies to a plain take have no number: a reply that
+// its number, see internal/scripting/reply.go. The replies to a plain take have no number: a reply that
 // belongs to another take may say that another request has the lock, and does so here at any time.
 //
 // # What is checked

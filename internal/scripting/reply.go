@@ -2,6 +2,7 @@ package scripting
 
 import (
 	"errors"
+	"strconv"
 	"sync/atomic"
 )
 
@@ -42,4 +43,56 @@ func unframe(reply any, call int64) (Reply, error) {
 		return Reply{}, refused(reply)
 	}
 	return Reply{}, errStray
+}
+
+// A Reply is a script's reply. A client may return text as a string or as a []byte.
+type Reply struct {
+	values []any
+	number any // an int64, if the reply is a number and not an array
+}
+
+// Int returns the number, if the reply is a number.
+func (r Reply) Int() (int64, bool) {
+	n, ok := r.number.(int64)
+	return n, ok
+}
+
+// Len returns how many values an array has.
+func (r Reply) Len() int { return len(r.values) }
+
+// IntAt returns value i of an array, if it is a number, or the text of one.
+func (r Reply) IntAt(i int) (int64, bool) {
+	if i < len(r.values) {
+		if n, ok := r.values[i].(int64); ok {
+			return n, true
+		}
+	}
+	text, _ := r.TextAt(i)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+// TextAt returns value i of an array, if it is text.
+func (r Reply) TextAt(i int) (string, bool) {
+	b, ok := r.BytesAt(i)
+	return string(b), ok
+}
+
+// BytesAt is TextAt for a value that may be large.
+func (r Reply) BytesAt(i int) ([]byte, bool) {
+	if i < len(r.values) {
+		return Text(r.values[i])
+	}
+	return nil, false
+}
+
+// Text returns a reply to a command, if it is text.
+func Text(reply any) ([]byte, bool) {
+	switch v := reply.(type) {
+	case []byte:
+		return v, true
+	case string:
+		return []byte(v), true
+	}
+	return nil, false
 }

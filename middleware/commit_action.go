@@ -16,7 +16,7 @@ const (
 	goneID                   // its session was ended by another request
 	gonePage                 // the same, and the request is a navigation: see navigates
 	readOnly                 // a record, read without a lock
-	locked                   // a record, whose lock is held
+	locked                   // a stored session, for which this request has acquired the lock, or which it has begun
 	optimistic               // a record, read without a lock; it may be saved
 	ended                    // a commit of this request has ended the session
 )
@@ -37,7 +37,8 @@ const (
 	saveUnlocked               // write the record without a lock, or acquire the lock first: see optimistic.go
 )
 
-// decide returns what to do with a session that came from o and had change c.
+// decide returns what to do with a session that came from o and had change c. If userLost is true, its id is a
+// user's, but its record was replaced by one without a user: see Options.OnCorrupt.
 //
 // If another request has ended the session, the client may have a new cookie already, or get a new cookie at
 // any moment. A response must not take the new cookie away. So as a rule the response leaves the client's
@@ -53,7 +54,7 @@ const (
 // while a request holds it, its origin is still locked. The store then refuses the commit's write, even a
 // Renew: ending a session also ends the requests under way in it. That includes a login, since its rights may
 // be the reason for ending the session.
-func decide(o origin, c keep.Change) action {
+func decide(o origin, c keep.Change, userLost bool) action {
 	gone := o == goneID || o == gonePage
 	switch {
 	case o == readOnly:
@@ -76,7 +77,7 @@ func decide(o origin, c keep.Change) action {
 		return forget
 	case c.Destroyed:
 		return leave
-	case o == locked && c.Renewed:
+	case o == locked && (c.Renewed || c.Changed && userLost):
 		return renew
 	case o == locked && c.Changed:
 		return save
