@@ -23,11 +23,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { // not /favicon.ico
 		s := session.FromContext(r.Context())
 		visits, _ := session.Get[int](s, "visits")
 		s.Set("visits", visits+1)
 		fmt.Fprintln(w, "visit", visits+1)
 	})
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", sessions.Handler(handler)))
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", sessions.Handler(mux)))
 }
