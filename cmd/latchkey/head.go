@@ -20,7 +20,7 @@ type head struct {
 }
 
 var (
-	headForm  = regexp.MustCompile(`^\{"v":2,"s":"\w+",(?:"gone":(\d+)\}$|"c":(\d+)(?:,"g":\d+)?(?:,"i":(\d+))?(?:,"u":(\d+))?)`)
+	headForm  = regexp.MustCompile(`^\{"v":2,"s":"\w+",(?:"gone":(\d+)(?:,"(?:to|sealed)":"[^"]*")?\}$|"c":(\d+)(?:,"g":\d+)?(?:,"i":(\d+))?(?:,"u":(\d+))?)`)
 	plainForm = regexp.MustCompile(`^(?:,"[a-z]":(?:\d+|"[^"\\]*"))*,"([de])":`)
 )
 

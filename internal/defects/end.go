@@ -14,7 +14,7 @@ var endDefects = []defect{
 			overlay.Rule("a logout leaves a tombstone").Call("set(k, r, 'PX', t)", "redis.call('DEL', k)")),
 		seenBy(model("dtw", "which has not timed out"))},
 	{"P4", "a login leaves the old id alive",
-		edits(overlay.In("internal/records", "Hold.Renew").Replace("h.bury(c, b)", "func() error { _ = b; return h.Touch(c) }()")),
+		edits(overlay.In("internal/records", "Hold.Renew").Replace("h.bury(c, b, t)", "func() error { _, _ = b, t; return h.Touch(c) }()")),
 		seenBy(simulation("calm"), faults("TestRedisPausedShortly"))},
 	{"P4", "a login in an ended session is refused",
 		edits(overlay.In("middleware", "decide").Begin(`if ($1 == goneID || $1 == gonePage) && $2.Renewed && !$2.Destroyed {

@@ -42,7 +42,7 @@ var tenureDefects = []defect{
 		edits(overlay.In("internal/records", "tenure.isShort").Return("false")),
 		seenBy(tests("internal/records", "TestARequestIsOverInTime"))},
 	{"P5", "a login's second step gets the whole time of a round trip again",
-		edits(overlay.In("internal/records", "Hold.Renew").Replace("$recv.bury($1, b)", "$recv.bury($1, time.Now())")),
+		edits(overlay.In("internal/records", "Hold.Renew").Replace("$recv.bury($1, b, t)", "$recv.bury($1, time.Now(), t)")),
 		seenBy(tests("internal/records", "TestARequestIsOverInTime"))},
 	{"P7", "a commit whose goroutine has ended counts as never sent",
 		edits(overlay.In("internal/records", "tenure.commit").Replace("scripting.ErrExited", "error(nil)")),

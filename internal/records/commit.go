@@ -144,7 +144,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		revision = t.record.revision
 		if t.ended {
 			mark, x.Keys = "", t.keys.withList()
-			record = formatTombstone(revision, t.record.Created)
+			record = formatTombstone(revision, t.record.Created, t.record.Data)
 		} else if text := t.record.text(t.box); len(text) < stagedFrom {
 			record = text
 		} else {

@@ -43,7 +43,7 @@ type Hold struct {
 
 // A write is what a hold leaves in Redis.
 type write struct {
-	record  Record    // of a tombstone: its revision and time
+	record  Record    // of a tombstone: its revision, its time, and the part that names the successor as Data
 	size    int32     // of the stored form; of a tombstone 0
 	ttl     int64     // ms
 	quiet   bool      // the record must not live longer than it would without the write; see Terms.Quiet
@@ -170,7 +170,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 // Destroy ends the session, and the hold. The id is remembered as gone for a minute. The errors are those of
 // Save, and [ErrGone] alone if another request has ended the session and what this hold has read was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
-	err := h.bury(ctx, time.Now())
+	err := h.bury(ctx, time.Now(), nil)
 	// A hold that follows another one may have read a version that was never stored. Its response must not
 	// show that.
 	if errors.Is(err, errEnded) && !errors.Is(err, ErrUnavailable) && h.first {
@@ -200,7 +200,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
 	} else {
-		err = h.bury(ctx, begun)
+		err = h.bury(ctx, begun, successor(h.engine.box(h.id), id))
 	}
 	if err != nil {
 		h.engine.dropLater(id, record.revision, ambiguous)
@@ -208,9 +208,9 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	return failed("renewing", h.id, err)
 }
 
-// bury ends the hold and leaves a tombstone. For begun see write.
-func (h *Hold) bury(ctx context.Context, begun time.Time) error {
-	tombstone := Record{Created: time.Now(), revision: h.newRevision()}
+// bury ends the hold and leaves a tombstone, with the part that names a successor. For begun see write.
+func (h *Hold) bury(ctx context.Context, begun time.Time, to []byte) error {
+	tombstone := Record{Created: time.Now(), Data: to, revision: h.newRevision()}
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 

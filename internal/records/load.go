@@ -85,13 +85,13 @@ func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, ti
 		text, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
 	}
 	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
-		text, err = s.loadByScript(ctx, keys, t, had, begun)
+		text, err = s.loadByScript(ctx, keys, s.box(id), t, had, begun)
 	}
 	return text, time.Duration(had) * time.Millisecond, err
 }
 
 // loadByScript is load with load.lua. For had see loadPlainly.
-func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, t Terms, had int64, begun time.Time) ([]byte, error) {
+func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t Terms, had int64, begun time.Time) ([]byte, error) {
 	// Both tries together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
@@ -109,7 +109,7 @@ func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, t Terms, ha
 	if err != nil {
 		return nil, err
 	}
-	return found(reply)
+	return found(reply, b)
 }
 
 // loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must follow.

@@ -32,7 +32,7 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 			"a look at it":               {record(ten.Lifetime), Terms{}, 15 * time.Minute, 15 * time.Minute, nil},
 			"a look at a short one":      {record(0), Terms{}, time.Minute, time.Minute, nil},
 			"a look at a long one":       {record(0), Terms{}, month, month, nil},
-			"a tombstone":                {string(formatTombstone(theRevision, time.Now())), ten, time.Minute, time.Minute, ErrGone},
+			"a tombstone":                {string(formatTombstone(theRevision, time.Now(), nil)), ten, time.Minute, time.Minute, ErrGone},
 		} {
 			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
 			for range 2 {
@@ -60,7 +60,7 @@ func (c swapping) Do(ctx context.Context, key string, commands ...transport.Comm
 // A load whose replies change places does not make Redis forget that the session was ended.
 func TestALoadWhoseRepliesChangePlacesKeepsTheTombstone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, string(formatTombstone("ABCDEFGHIJKLMNOP", time.Now())), "PX", time.Minute.Milliseconds())
+		s.Do(t, "SET", theRecord, string(formatTombstone("ABCDEFGHIJKLMNOP", time.Now(), nil)), "PX", time.Minute.Milliseconds())
 		c := transport.NewRedigo(s.Pool(t, 1), patient.Timeout)
 		defer c.Close()
 		st := New(swapping{c}, patient)

@@ -30,7 +30,7 @@ var losses = map[string]struct {
 		s.Do(t, "SET", theRecord, formatRecord(theRevision, time.Now(), []byte("2")))
 	}, "another request has changed the session"},
 	"the session is ended": {func(t *testing.T, s *redistest.Server) {
-		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now()))
+		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now(), nil))
 	}, "another request has ended the session"},
 	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
 	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {

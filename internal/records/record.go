@@ -65,7 +65,7 @@ func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
 //
 //	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
-// For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
+// If the id has moved, the tombstone also names the new id: see moved.go. For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
 // must have another v. A process that does not know a format refuses the record instead of guessing.
 //
 // If you add a field to the head: parseHead reads it, and so do three others. times.lua takes all up to the
@@ -154,8 +154,9 @@ func (r Record) appendHead(b []byte, mark string) []byte {
 	return append(b, mark...)
 }
 
-func formatTombstone(token string, now time.Time) []byte {
-	return fmt.Appendf(nil, `%s%s","gone":%d}`, head, token, now.UnixMilli())
+// formatTombstone returns a tombstone. to is the part that names the successor, or nil.
+func formatTombstone(revision string, now time.Time, to []byte) []byte {
+	return fmt.Appendf(nil, `%s%s","gone":%d%s}`, head, revision, now.UnixMilli(), to)
 }
 
 // A form is what all records of a session have in common.

@@ -26,7 +26,7 @@ func TestStoredForm(t *testing.T) {
 		{"record with timeouts of its own", `{"v":2,"s":"WRITER","c":1700000000123,"i":300000,"u":1702592000123,"d":{"n":7}}`,
 			Record{Data: []byte(`{"n":7}`), Created: born, Own: &Times{5 * time.Minute, born.Add(720 * time.Hour)}, revision: "WRITER"}.text(nil)},
 		{"tombstone", `{"v":2,"s":"WRITER","gone":1700000000123}`,
-			formatTombstone("WRITER", born)},
+			formatTombstone("WRITER", born, nil)},
 	} {
 		if string(tt.stored) != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, tt.stored, tt.want)

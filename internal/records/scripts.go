@@ -32,7 +32,7 @@ const (
 	stateBusy      = 0 // another holder has the lock; its token follows
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
-	stateGone      = 3
+	stateGone      = 3 // the tombstone follows
 	stateTooLarge  = 4 // the size follows, and after a take the record's revision
 	stateWrongType = 5 // the key holds something that is not a string
 )
@@ -41,8 +41,8 @@ const (
 const yes = "1"
 
 // found reads the reply of load.lua or take.lua. It returns the stored record if that is a string of
-// permitted size.
-func found(reply scripting.Reply) ([]byte, error) {
+// permitted size. b is the box of the session.
+func found(reply scripting.Reply, b *box) ([]byte, error) {
 	switch state, _ := reply.IntAt(0); state {
 	case stateFound:
 		if text, ok := reply.BytesAt(1); ok {
@@ -51,7 +51,8 @@ func found(reply scripting.Reply) ([]byte, error) {
 	case stateAbsent:
 		return nil, ErrNotFound
 	case stateGone:
-		return nil, ErrGone
+		tombstone, _ := reply.BytesAt(1)
+		return nil, whyGone(tombstone, b)
 	case stateTooLarge:
 		if size, ok := reply.IntAt(1); ok {
 			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)

@@ -162,7 +162,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	case stateWrongType:
 		t.revision = foreignName
 	}
-	text, err := found(reply)
+	text, err := found(reply, f.box)
 	if !ok {
 		err = lease.Unexpected(reply)
 	}

@@ -68,7 +68,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			free    bool
 		}{
 			"nothing":             {nil, ErrNotFound, true},
-			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theRevision, time.Now()), "PX", hour}, ErrGone, true},
+			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theRevision, time.Now(), nil), "PX", hour}, ErrGone, true},
 			"beyond its lifetime": {[]any{"SET", theRecord, formatRecord(theRevision, time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
 			"about to time out":   {[]any{"SET", theRecord, young("1"), "PX", time.Minute.Milliseconds()}, nil, false},
 			"without a timeout":   {[]any{"SET", theRecord, young("1")}, nil, false}, // nobody's but a person's

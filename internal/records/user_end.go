@@ -26,7 +26,7 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 		return err
 	}
 	keys := s.recordKeys(id)
-	tombstone := formatTombstone(s.newRevision(id), time.Now())
+	tombstone := formatTombstone(s.newRevision(id), time.Now(), nil)
 	reply, err := s.runner.Run(ctx, endScript, keys.withList(), tombstone, tombstoneTime.Milliseconds())
 	switch n, ok := reply.Int(); {
 	case err != nil:

@@ -1,0 +1,74 @@
+package records
+
+import (
+	"bytes"
+	"encoding/base64"
+)
+
+// # An id that has moved
+//
+// The tombstone of an id that Renew has moved names its successor, behind the time of the move:
+//
+//	{"v":2,"s":"<revision>","gone":<Unix ms>,"to":"<id>"}
+//
+// With Encryption the successor is sealed, since it ties a guest to a user:
+//
+//	{"v":2,"s":"<revision>","gone":<Unix ms>,"sealed":"<base64url of key id, nonce, ciphertext, tag>"}
+//
+// The tombstone is written when the successor is stored. A successor is no secret that opens a session, but
+// only the code that knows why a visitor may be led there may follow it: see package middleware.
+
+// A Moved is the error of an id that a Renew has moved to another id less than a minute ago. It wraps [ErrGone].
+type Moved struct {
+	To string // the new id; "" if the tombstone is sealed with an unknown key
+}
+
+func (m *Moved) Error() string { return "session has got another id" }
+
+// Unwrap returns ErrGone.
+func (m *Moved) Unwrap() error { return ErrGone }
+
+const (
+	toMark       = `,"to":"`
+	sealedToMark = `,"sealed":"`
+)
+
+// successor returns the part of a tombstone that names the new id of the session with this box.
+func successor(b *box, to string) []byte {
+	if b == nil || b.ring.writePlain {
+		return append(append([]byte(toMark), to...), '"')
+	}
+	m := &b.ring.masters[0]
+	sealed := b.with(m).Seal([]byte(m.id), nil, []byte(to), []byte(toMark))
+	return append(base64.RawURLEncoding.AppendEncode([]byte(sealedToMark), sealed), '"')
+}
+
+// whyGone returns the error of an id with this tombstone: a *Moved or ErrGone.
+func whyGone(tombstone []byte, b *box) error {
+	_, rest, moved := bytes.Cut(tombstone, []byte(toMark))
+	if moved {
+		if b != nil && !b.ring.acceptPlain {
+			return &Moved{}
+		}
+		to, _, _ := bytes.Cut(rest, []byte(`"`))
+		return &Moved{To: string(to)}
+	}
+	_, rest, moved = bytes.Cut(tombstone, []byte(sealedToMark))
+	if !moved {
+		return ErrGone
+	}
+	text, _, _ := bytes.Cut(rest, []byte(`"`))
+	sealed, err := base64.RawURLEncoding.DecodeString(string(text))
+	if err != nil || len(sealed) < keyIDBytes {
+		return &Moved{}
+	}
+	seal, err := b.opener(sealed, true)
+	if err != nil {
+		return &Moved{}
+	}
+	to, err := seal.Open(nil, nil, sealed[keyIDBytes:], []byte(toMark))
+	if err != nil {
+		return &Moved{}
+	}
+	return &Moved{To: string(to)}
+}

@@ -1,0 +1,54 @@
+package records
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// Whoever comes with an id that Renew has moved learns which id the session has now, within a minute. An id
+// that was ended otherwise leads nowhere.
+func TestAMovedIDNamesItsSuccessor(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{"plain": patient, "sealed": encrypted(newKey, oldKey)} {
+		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := onPool(s.Pool(t, 8), o)
+			moves := func(want string) {
+				t.Helper()
+				_, taken := st.Take(t.Context(), theID, Terms{})
+				_, loaded := st.Load(t.Context(), theID, Terms{})
+				for what, err := range map[string]error{"Take": taken, "Load": loaded} {
+					wantError(t, what, err, ErrGone)
+					var moved *Moved
+					if errors.As(err, &moved) != (want != "") || moved != nil && moved.To != want {
+						t.Errorf("%s: the error names %+v; want %q", what, moved, want)
+					}
+				}
+			}
+			create(t, st, "1")
+			must(t, take(t, st).Renew(t.Context(), newID, []byte("2")))
+			moves(newID)
+			text, _ := s.Get(t, theRecord)
+			if sealed := name == "sealed"; strings.Contains(text, newID) == sealed {
+				t.Errorf("the tombstone is %s", text)
+			}
+			stranger := onPool(s.Pool(t, 8), encrypted(oldKey))
+			if _, err := stranger.Load(t.Context(), theID, Terms{}); name == "sealed" {
+				wantMessage(t, err, []string{"another id"})
+				var moved *Moved
+				if !errors.As(err, &moved) || moved.To != "" {
+					t.Errorf("without the key the error is %v, with %+v", err, moved)
+				}
+			}
+			lapse(time.Minute + time.Millisecond)
+			_, err := st.Take(t.Context(), theID, Terms{})
+			wantError(t, "Take after a minute", err, ErrNotFound)
+			create(t, st, "3")
+			must(t, st.End(t.Context(), theID))
+			moves("")
+		}))
+	}
+}
