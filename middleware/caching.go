@@ -20,21 +20,27 @@ func (rw *response) decorate(h http.Header, early bool) {
 	// Shared caches must not keep the response, unless the handler has said what caches may do. The response
 	// also varies by cookie or token. Both are needed, since some caches ignore Vary.
 	_, chosen := h["Cache-Control"]
-	vary := rq.sessions.cookies.vary
+	vary, control := rq.sessions.cookies.vary, "private"
+	if rq.kind == member { // not even the browser's: after the logout, Back must not show the page
+		control = "no-store"
+	}
 	switch {
 	case !used && !rq.refused:
 	case !chosen && len(h["Vary"]) == 0:
-		rw.caching = [...]string{vary, "private"}
+		rw.caching = [...]string{vary, control}
 		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]
 	default:
 		if !chosen {
-			h.Set("Cache-Control", "private")
+			h.Set("Cache-Control", control)
 		}
 		varyBy(h, vary)
 	}
-	if rq.cookie != nil {
+	for _, cookie := range rq.cookies {
+		if cookie == nil {
+			continue
+		}
 		if rq.sessions.cookies.token == nil {
-			h.Add("Set-Cookie", rq.cookie.String())
+			h.Add("Set-Cookie", cookie.String())
 		}
 		forbidCaching(h) // a cache would hand the session on, or the token in the body
 	}

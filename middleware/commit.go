@@ -23,7 +23,7 @@ type commit struct {
 	rq     *request
 	by     string      // why the commit is made now
 	change keep.Change // what the handler has done
-	done   event       // the event for which a hook must be called
+	done   []event     // for which hooks must be called
 }
 
 // commit saves the session and releases its lock when it is first called, and after each Reopen. Any other
@@ -36,8 +36,8 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.releaseLock()
 		}
 		rq.mu.Unlock()
-		if c.done.do != leave { // the hook may use the request, so mu must be free
-			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), c.done)
+		for _, e := range c.done { // a hook may use the request, so mu must be free
+			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
 		}
 	}()
 	if !rq.committed {
@@ -90,12 +90,8 @@ func (c *commit) carryOut() error {
 	// if its client has gone away.
 	rq, ctx := c.rq, c.rq.base.Context()
 	hold := rq.hold
-	userLost := hold != nil && hold.Record.User == "" && isOfUser(rq.identity.knownID())
-	switch do := decide(rq.origin, c.change, userLost); do {
+	switch do := decide(rq.situation(), c.change); do {
 	case leave:
-		if c.change.Destroyed {
-			rq.markEnded()
-		}
 		return nil
 	case touch:
 		rq.hold = nil // the lock is released even if this fails

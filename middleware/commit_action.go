@@ -11,10 +11,7 @@ import (
 type origin uint8
 
 const (
-	noCookie   origin = iota // the request came without a session
-	unknownID                // its cookie is genuine, but there is no such record
-	goneID                   // its session was ended by another request
-	gonePage                 // the same, and the request is a navigation: see navigates
+	none       origin = iota // no cookie leads to a session
 	readOnly                 // a record, read without a lock
 	locked                   // a stored session, for which this request has acquired the lock, or which it has begun
 	optimistic               // a record, read without a lock; it may be saved
@@ -29,63 +26,77 @@ const (
 	touch                      // extend the idle timeout, and unlock
 	save                       // write the record, and unlock
 	create                     // write the first record of a new id; set the cookie
-	anew                       // the same, in place of an ended session, whose id the request has until then
 	renew                      // move to a new id, and unlock; set the cookie
-	destroy                    // end the session, and unlock; delete the cookie
-	forget                     // delete a cookie that leads nowhere
-	refuse                     // fail: an ended session was written to
+	destroy                    // end the session, and unlock; delete the cookies that came
+	forget                     // delete the cookies that came, which lead nowhere
+	refuse                     // fail: the client is about to get the cookie of another id
 	saveUnlocked               // write the record without a lock, or acquire the lock first: see optimistic.go
 )
 
-// decide returns what to do with a session that came from o and had change c. If userLost is true, its id is a
-// user's, but its record was replaced by one without a user: see Options.OnCorrupt.
+// A situation is all that decides what a commit does, besides the change.
+type situation struct {
+	origin      origin
+	movedMember bool // a member's id that came with the request has moved
+	// crossed: an id that came with this request has moved, no member's cookie opens a session, and the request
+	// is no navigation; or its token leads to no session.
+	crossed bool
+	// userLost: the session's id is a user's, but its record was replaced by one without a user: see
+	// Options.OnCorrupt.
+	userLost bool
+}
+
+// situation is called with mu held.
+func (rq *request) situation() situation {
+	moved := rq.came.moved
+	crossed := moved.id != "" && rq.kind != member && !navigates(rq.base.Header)
+	if rq.sessions.cookies.token != nil {
+		crossed = rq.origin == none && rq.came.kinds != [kinds]bool{}
+	}
+	return situation{
+		origin:      rq.origin,
+		movedMember: moved.id != "" && moved.kind == member,
+		crossed:     crossed,
+		userLost:    rq.hold != nil && rq.hold.Record.User == "" && isOfUser(rq.identity.knownID()),
+	}
+}
+
+// decide returns what to do with a session that had change c.
 //
-// If another request has ended the session, the client may have a new cookie already, or get a new cookie at
-// any moment. A response must not take the new cookie away. So as a rule the response leaves the client's
-// cookies alone, and a write is refused.
+// A cookie that leads nowhere is as good as none, so a write begins a guest's session. There is one exception. If
+// an id was moved less than a minute ago, the response with the new cookie is probably on its way, and what a
+// crossing request writes elsewhere would be lost to its client. So that write is refused. The same is true of a
+// Renew, which has been done. It is not true of a login, which does not depend on the session's content. Nor of a
+// navigation: the browser makes one at a time, and shows the visitor the result.
 //
-// But the client may also have no other cookie: the response with the new cookie was lost, or another client
-// has ended the session. If such a client could not write, it would be locked out until the tombstone expires.
-// So two kinds of requests begin a new session: a request that calls Renew, since a login does not depend on
-// the old session's content; and a navigation, since the browser makes one navigation at a time, and shows the
-// visitor the result. Requests in the background are refused.
-//
-// Only a session that had ended when the request asked for it is gone in this sense. If a session is ended
-// while a request holds it, its origin is still locked. The store then refuses the commit's write, even a
-// Renew: ending a session also ends the requests under way in it. That includes a login, since its rights may
-// be the reason for ending the session.
-func decide(o origin, c keep.Change, userLost bool) action {
-	gone := o == goneID || o == gonePage
+// If a session is ended while a request holds it, its origin is still locked. The store then refuses the commit's
+// write, even a Renew: ending a session also ends the requests under way in it. That includes a login, since its
+// rights may be the reason for ending the session.
+func decide(s situation, c keep.Change) action {
+	o, loggedIn := s.origin, c.User != ""
 	switch {
-	case o == readOnly:
-		return leave // package session has refused any change
-	case o == optimistic && (c.Changed || c.Renewed || c.Destroyed):
-		return saveUnlocked
-	case o == optimistic:
+	case o == readOnly: // package session has refused any change
 		return leave
-	case gone && c.Destroyed:
-		return leave
-	case gone && c.Renewed, o == gonePage && c.Changed:
-		return anew
-	case gone && c.Changed:
-		return refuse
-	case gone:
-		return leave
-	case c.Destroyed && o == locked:
-		return destroy
-	case c.Destroyed && o == unknownID:
-		return forget
-	case c.Destroyed:
-		return leave
-	case o == locked && (c.Renewed || c.Changed && userLost):
-		return renew
-	case o == locked && c.Changed:
-		return save
-	case o == locked:
+	case !c.Changed && !c.Renewed && !c.Destroyed && o == locked:
 		return touch
+	case !c.Changed && !c.Renewed && !c.Destroyed:
+		return leave
+	case o == optimistic && c.Destroyed:
+		return saveUnlocked
+	case o == locked && c.Destroyed:
+		return destroy
+	case c.Destroyed:
+		return forget
+	case c.Renewed && !loggedIn && s.movedMember, !c.Renewed && s.crossed:
+		return refuse
+	case o == optimistic:
+		return saveUnlocked
+	case o == locked && (c.Renewed || s.userLost):
+		return renew
+	case o == locked:
+		return save
 	case c.Changed:
 		return create
-	default:
+	default: // a Renew of nothing
 		return leave
 	}
 }

@@ -24,9 +24,38 @@ const (
 	most    = 8    // cookies of one request that are verified, which costs an HMAC per key each
 )
 
-// cookies writes and reads the cookie that carries a session's secret, signed.
+// # Guests and members
+//
+// A session is a guest's until Login or Renew, and a member's from then on. The two have cookies of their own, and
+// with both the member's counts. The response to a request that neither logs in nor renews, remembers or logs out
+// never touches a member's cookie. So no script, beacon or late response can take a login away.
+//
+// A token is one for both.
+
+// A kind is whose session it is.
+type kind uint8
+
+const (
+	member kind = iota // comes first in each request and response
+	guest
+	kinds
+)
+
+// kindOf returns the kind of a session with a token, by its public id.
+func kindOf(id string) kind {
+	if isOfUser(id) {
+		return member
+	}
+	return guest
+}
+
+// memberSuffix follows the name of the guest's cookie in that of the member's.
+const memberSuffix = "-login"
+
+// cookies writes and reads the cookies that carry a session's secret, signed.
 type cookies struct {
-	pattern http.Cookie
+	pattern http.Cookie                // with the name of the guest's
+	names   [kinds]string              // of the cookies; both the same with tokens
 	token   func(*http.Request) string // not nil: there are tokens in place of cookies
 	vary    string                     // the header with the cookies or tokens
 	// The closures below hide the keys: code that prints the struct cannot look into a closure.
@@ -50,6 +79,10 @@ func newCookies(o Options) (cookies, error) {
 	if p.Name == "" {
 		p.Name, p.Secure = "__Host-session", true
 	}
+	c.names = [kinds]string{member: p.Name, guest: p.Name}
+	if c.token == nil {
+		c.names[member] += memberSuffix
+	}
 	p.Path, p.SameSite, p.HttpOnly = cmp.Or(p.Path, "/"), cmp.Or(p.SameSite, http.SameSiteLaxMode), true
 	if err := checkCookie(p); err != nil {
 		return c, fmt.Errorf("middleware: Options.Cookie %.100q: %w", p.Name, err)
@@ -69,7 +102,7 @@ func newCookies(o Options) (cookies, error) {
 	c.signer = func() *securecookie.SecureCookie { return signer }
 	// No session outlives its signature, which is made when the session begins, or later: see reissue.
 	maxAge := int64((max(o.Lifetime, keep.LongestCookie)-1)/time.Second + 1) // rounded up
-	c.checkers = &sync.Pool{New: func() any { return newChecker(p.Name, keys, maxAge) }}
+	c.checkers = &sync.Pool{New: func() any { return newChecker(c.names, keys, maxAge) }}
 	return c, nil
 }
 
@@ -78,8 +111,8 @@ func checkCookie(p *http.Cookie) error {
 	switch {
 	case p.Value != "":
 		return errors.New("its Value must be empty: the session's secret goes there")
-	case len(p.Name)+longer > largest:
-		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), largest-longer)
+	case len(p.Name+memberSuffix)+longer > largest:
+		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), largest-longer-len(memberSuffix))
 	case p.MaxAge < 0 || !p.Expires.IsZero():
 		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
 	case strings.HasPrefix(name, "__host-") && (!p.Secure || p.Path != "/" || p.Domain != ""):
@@ -98,46 +131,55 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// readIDs appends to ids the public ids of the request's genuine cookies, all different and in the
-// browser's order: longer paths first, then older cookies. The secrets are not needed any more.
-func (c *cookies) readIDs(r *http.Request, ids []string) []string {
+// A cameID is the public id that one of a request's genuine cookies stands for.
+type cameID struct {
+	id   string
+	kind kind
+}
+
+// readIDs appends to ids those of the request's genuine cookies, all different: members' before guests', and of
+// a kind in the browser's order, which is longer paths first, then older cookies. The secrets are not needed any
+// more.
+func (c *cookies) readIDs(r *http.Request, ids []cameID) []cameID {
 	if c.token != nil {
 		if id := c.idOf(c.token(r)); id != "" {
-			ids = append(ids, id)
+			ids = append(ids, cameID{id, kindOf(id)})
 		}
 		return ids
 	}
-	c.eachVerified(r, func(_, id string) bool {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-		return true
-	})
+	for k := range kinds {
+		c.eachVerified(r, k, func(_, id string) bool {
+			if id != "" && !slices.Contains(ids, cameID{id, k}) {
+				ids = append(ids, cameID{id, k})
+			}
+			return true
+		})
+	}
 	return ids
 }
 
-// eachVerified calls do with the value of each of the request's cookies, and the public id that it stands
-// for, until do returns false. The id is "" if the cookie is not genuine. Such a cookie counts as no cookie
+// eachVerified calls do with the value of each of the request's cookies of a kind, and the public id that it
+// stands for, until do returns false. The id is "" if the cookie is not genuine. Such a cookie counts as no cookie
 // at all: a forger learns nothing from the response.
 //
 // Only the first eight cookies that may be genuine are verified, so a request with thousands of cookies costs
 // little. A sibling domain that plants eight cookies hides the visitor's cookie.
 //
 // The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
-func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more bool)) {
+func (c *cookies) eachVerified(r *http.Request, k kind, do func(value, id string) (more bool)) {
+	name, verified := c.names[k], 0
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	verified := 0
 	for _, line := range r.Header["Cookie"] {
 		for part := range strings.SplitSeq(line, ";") {
-			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
-			if textproto.TrimString(name) != c.pattern.Name {
+			its, value, _ := strings.Cut(textproto.TrimString(part), "=")
+			if textproto.TrimString(its) != name {
 				continue
 			}
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 				value = value[1 : n-1]
 			}
-			id, wellFormed := check.verify(value)
+			id, wellFormed := check.verify(k, value)
 			if wellFormed {
 				verified++
 			}
@@ -148,18 +190,19 @@ func (c *cookies) eachVerified(r *http.Request, do func(value, id string) (more 
 	}
 }
 
-// issue returns the cookie that signs raw, the bytes of a cookieKey. See withValue for how long the cookie lasts.
-func (c *cookies) issue(raw []byte, own *records.Times) (*http.Cookie, error) {
-	value, err := c.signer().Encode(c.pattern.Name, raw)
+// issue returns the cookie of a kind that signs raw, the bytes of a cookieKey. See withValue for how long the
+// cookie lasts.
+func (c *cookies) issue(k kind, raw []byte, own *records.Times) (*http.Cookie, error) {
+	value, err := c.signer().Encode(c.names[k], raw)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
-	return c.withValue(value, own), nil
+	return c.withValue(k, value, own), nil
 }
 
-// deletion returns the cookie that makes the client delete the session's cookie.
-func (c *cookies) deletion() *http.Cookie {
+// deletion returns the cookie that makes the client delete the session's cookie of a kind.
+func (c *cookies) deletion(k kind) *http.Cookie {
 	cookie := c.pattern
-	cookie.MaxAge = -1
+	cookie.Name, cookie.MaxAge = c.names[k], -1
 	return &cookie
 }

@@ -17,17 +17,20 @@ import (
 //
 // One goroutine at a time uses a checker, which keeps nothing of a cookie.
 type checker struct {
-	prefix []byte      // the name with its separator
-	macs   []hash.Hash // of all keys, newest first
-	maxAge int64       // of a signature, in s
+	prefix [kinds][]byte // the name of each kind of cookie, with its separator
+	macs   []hash.Hash   // of all keys, newest first
+	maxAge int64         // of a signature, in s
 
 	// Room for the contents of a cookie: bytes that are passed to a hash.Hash cannot be on the stack.
 	plain, secret [longer]byte
 	sum           [sha256.Size]byte
 }
 
-func newChecker(name string, keys [][]byte, maxAge int64) *checker {
-	k := &checker{prefix: []byte(name + "|"), maxAge: maxAge}
+func newChecker(names [kinds]string, keys [][]byte, maxAge int64) *checker {
+	k := &checker{maxAge: maxAge}
+	for i, name := range names {
+		k.prefix[i] = []byte(name + "|")
+	}
 	for _, key := range keys {
 		k.macs = append(k.macs, hmac.New(sha256.New, key))
 	}
@@ -36,9 +39,9 @@ func newChecker(name string, keys [][]byte, maxAge int64) *checker {
 
 var strictBase64 = base64.URLEncoding.Strict()
 
-// verify returns the public id that a cookie's value stands for, or "" if the cookie is not genuine.
+// verify returns the public id that a value of a kind of cookie stands for, or "" if the cookie is not genuine.
 // wellFormed reports whether the cookie was worth verifying.
-func (k *checker) verify(value string) (id string, wellFormed bool) {
+func (k *checker) verify(of kind, value string) (id string, wellFormed bool) {
 	if len(value) > longer {
 		return "", false
 	}
@@ -51,7 +54,7 @@ func (k *checker) verify(value string) (id string, wellFormed bool) {
 		return "", false
 	}
 	for _, mac := range k.macs {
-		if _, text, ok := k.signed(mac, k.plain[:n]); ok {
+		if _, text, ok := k.signed(of, mac, k.plain[:n]); ok {
 			n, err := base64.URLEncoding.Decode(k.secret[:], text)
 			if err != nil {
 				return "", true
@@ -65,14 +68,14 @@ func (k *checker) verify(value string) (id string, wellFormed bool) {
 // signed returns the date and the secret, in base64, if they were signed with the key of mac, and the
 // signature is not too old. A signed date comes from one of our servers, so a date in the future only means
 // that the clocks of two servers differ.
-func (k *checker) signed(mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
+func (k *checker) signed(of kind, mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
 	unix, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, signature, found := bytes.Cut(rest, []byte("|"))
 	if !found {
 		return date, nil, false
 	}
 	mac.Reset()
-	_, _ = mac.Write(k.prefix) // no Hash fails
+	_, _ = mac.Write(k.prefix[of]) // no Hash fails
 	_, _ = mac.Write(plain[:len(unix)+len("|")+len(text)])
 	if !hmac.Equal(mac.Sum(k.sum[:0]), signature) {
 		return date, nil, false

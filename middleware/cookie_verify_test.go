@@ -29,7 +29,7 @@ func FuzzReadCookie(f *testing.F) {
 		f.Fatal(err)
 	}
 	now, text := time.Now().Unix(), base64.URLEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))
-	issued, err := c.issue(cookieKey{secret: secret.New()}.raw(), nil)
+	issued, err := c.issue(guest, cookieKey{secret: secret.New()}.raw(), nil)
 	if err != nil || len(readBySecurecookie(&http.Request{Header: http.Header{"Cookie": {issued.String()}}}, keys, lifetime)) != 1 {
 		f.Fatalf("%v: %v is not genuine to securecookie", err, issued)
 	}
@@ -58,7 +58,12 @@ func FuzzReadCookie(f *testing.F) {
 			mac := hmac.New(sha256.New, key)
 			_, _ = io.WriteString(mac, "sid|"+strings.TrimSuffix(plain, "|"))
 			signed := base64.URLEncoding.EncodeToString(mac.Sum([]byte(plain)))
-			lines = append(lines, before+"sid="+left+signed[:40]+middle+signed[40:]+right+";"+before)
+			value := left + signed[:40] + middle + signed[40:] + right + ";" + before
+			lines = append(lines, before+"sid="+value, before+"sid-login="+value)
+			mac.Reset()
+			_, _ = io.WriteString(mac, "sid-login|"+strings.TrimSuffix(plain, "|"))
+			signed = base64.URLEncoding.EncodeToString(mac.Sum([]byte(plain)))
+			lines = append(lines, before+"sid-login="+left+signed[:40]+middle+signed[40:]+right+";"+before)
 		}
 		if strings.Count(strings.Join(lines, ";"), ";") > 1000 {
 			t.Skip("net/http reads none of so many")
@@ -75,18 +80,23 @@ func FuzzReadCookie(f *testing.F) {
 }
 
 // readBySecurecookie does what cookies.readIDs should do.
-func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) (ids []string) {
-	verified := 0
-	for _, cookie := range r.CookiesNamed("sid") {
-		if _, err := strictBase64.DecodeString(cookie.Value); err != nil || len(cookie.Value) > longer || verified == most {
-			continue
-		}
-		verified++
-		for _, key := range keys {
-			codec := securecookie.New(key, nil).SetSerializer(securecookie.NopEncoder{}).MaxAge(int(lifetime.Seconds()))
-			var b []byte
-			if codec.Decode("sid", cookie.Value, &b) == nil && len(b) == 32 && !slices.Contains(ids, idOf(b)) {
-				ids = append(ids, idOf(b))
+func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) (ids []cameID) {
+	for k, name := range []string{member: "sid-login", guest: "sid"} {
+		verified := 0
+		for _, cookie := range r.CookiesNamed(name) {
+			if _, err := strictBase64.DecodeString(cookie.Value); err != nil || len(cookie.Value) > longer || verified == most {
+				continue
+			}
+			verified++
+			for _, key := range keys {
+				codec := securecookie.New(key, nil).SetSerializer(securecookie.NopEncoder{}).MaxAge(int(lifetime.Seconds()))
+				var b []byte
+				if codec.Decode(name, cookie.Value, &b) != nil || len(b) != 32 {
+					continue
+				}
+				if came := (cameID{idOf(b), kind(k)}); !slices.Contains(ids, came) {
+					ids = append(ids, came)
+				}
 			}
 		}
 	}
@@ -125,9 +135,9 @@ func (h *wideHash) Sum(b []byte) []byte {
 func TestTheComparisonOfSignaturesLeaksNothing(t *testing.T) {
 	t.Parallel()
 	var summed time.Time
-	k := newChecker("sid", nil, math.MaxInt64)
+	k := newChecker([kinds]string{"sid-login", "sid"}, nil, math.MaxInt64)
 	verify := func(signature []byte) (genuine bool, took time.Duration) {
-		_, _, genuine = k.signed(&wideHash{&summed}, append([]byte("1|c2VjcmV0|"), signature...))
+		_, _, genuine = k.signed(guest, &wideHash{&summed}, append([]byte("1|c2VjcmV0|"), signature...))
 		return genuine, time.Since(summed)
 	}
 	genuine := make([]byte, wide)

@@ -110,7 +110,7 @@ func (rq *request) sentence(status int, err error) string {
 	case status == http.StatusForbidden:
 		return "You are logged in too often. Please log out elsewhere first."
 	case status == http.StatusConflict:
-		return "The session was ended by another request. Nothing was saved. Please start again."
+		return "The session was ended by another request. Nothing was saved. Please try again."
 	default:
 		return "The session could not be used. Nothing was saved."
 	}

@@ -3,7 +3,10 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,38 +16,55 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P4: what a request does, and the state of its cookie's session, together decide the response and
-// the client's cookie.
-func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
+// P4: what a request does, and where the client's cookies lead, together decide the response and what becomes of
+// the cookies.
+func TestWhatAnAnswerDoesToTheCookies(t *testing.T) {
 	t.Parallel()
 	const (
-		leaves  = "leaves the cookie"
-		sets    = "sets a cookie"
-		deletes = "deletes the cookie"
+		leaves  = ""
+		begins  = "sets the guest's"
+		enters  = "sets the member's, deletes the guest's"
 		refused = "409"
+
+		dropsGuest, dropsMember, dropsBoth = "deletes the guest's", "deletes the member's", "deletes the member's, deletes the guest's"
 	)
 	doing := map[string]func(s *session.Session){
 		"nothing":          func(s *session.Session) { s.Len() },
 		"set":              func(s *session.Session) { s.Set("n", 7) },
 		"renew":            func(s *session.Session) { s.Renew() },
-		"login":            func(s *session.Session) { s.Renew(); s.Set("n", 7) },
+		"enter":            func(s *session.Session) { s.Renew(); s.Set("n", 7) },
+		"login":            func(s *session.Session) { s.Login("ann") },
 		"logout":           func(s *session.Session) { s.Destroy() },
 		"set-and-logout":   func(s *session.Session) { s.Set("n", 7); s.Destroy() },
 		"fail-and-logout":  func(s *session.Session) { s.Set("n", make(chan int)); s.Destroy() }, // out is out
-		"login-and-logout": func(s *session.Session) { s.Renew(); s.Set("n", 7); s.Destroy() },
+		"login-and-logout": func(s *session.Session) { s.Login("ann"); s.Set("n", 7); s.Destroy() },
 	}
-	for cookie, row := range map[string]map[string]string{
-		"none": {"nothing": leaves, "set": sets, "renew": leaves, "login": sets, "logout": leaves, "set-and-logout": leaves,
-			"nothing?flush": leaves, "set?flush": sets},
-		"unknown": {"nothing": leaves, "set": sets, "renew": leaves, "login": sets, "logout": deletes, "set-and-logout": deletes},
-		"ended, a script's": {"nothing": leaves, "set": refused, "renew": sets, "login": sets, "logout": leaves, "set-and-logout": leaves,
-			"login-and-logout": leaves, "set?flush": refused},
-		"ended, a page's": {"nothing": leaves, "set": sets, "renew": sets, "login": sets, "logout": leaves, "set-and-logout": leaves,
-			"login-and-logout": leaves, "nothing?flush": leaves, "set?flush": sets},
-		"live": {"nothing": leaves, "set": leaves, "renew": sets, "login": sets, "logout": deletes, "set-and-logout": deletes,
-			"fail-and-logout": deletes, "login-and-logout": deletes, "set?flush": leaves},
+	dead := map[string]string{"nothing": leaves, "set": begins, "renew": leaves, "enter": enters, "login": enters, "set?flush": begins}
+	for cookies, row := range map[string]map[string]string{
+		"none": {"nothing": leaves, "set": begins, "renew": leaves, "enter": enters, "login": enters, "logout": leaves,
+			"set-and-logout": leaves, "login-and-logout": leaves, "nothing?flush": leaves, "set?flush": begins},
+		"a guest's": {"nothing": leaves, "set": leaves, "renew": enters, "enter": enters, "login": enters, "logout": dropsGuest,
+			"set-and-logout": dropsGuest, "fail-and-logout": dropsGuest, "login-and-logout": dropsGuest, "set?flush": leaves},
+		"a guest's, unknown": also(dead, map[string]string{"logout": dropsGuest, "login-and-logout": dropsGuest}),
+		"a guest's, ended":   also(dead, map[string]string{"logout": dropsGuest, "login-and-logout": dropsGuest}),
+		"a guest's, moved": {"nothing": leaves, "set": refused, "renew": leaves, "enter": enters, "login": enters, "logout": dropsGuest,
+			"set-and-logout": dropsGuest, "set?flush": refused},
+		"a guest's, moved, and a page": also(dead, map[string]string{"logout": dropsGuest}),
+		"a member's": {"nothing": leaves, "set": leaves, "renew": enters, "enter": enters, "login": enters, "logout": dropsMember,
+			"set-and-logout": dropsMember, "login-and-logout": dropsMember, "set?flush": leaves},
+		"a member's, unknown": also(dead, map[string]string{"logout": dropsMember}),
+		"a member's, ended":   also(dead, map[string]string{"logout": dropsMember}),
+		"a member's, moved": {"nothing": leaves, "set": refused, "renew": refused, "enter": refused, "login": enters, "logout": dropsMember,
+			"set?flush": refused},
+		"a member's, moved, and a page": also(dead, map[string]string{"renew": refused, "enter": refused, "logout": dropsMember}),
+		"a member's, and a guest's":     {"nothing": leaves, "set": leaves, "renew": enters, "login": enters, "logout": dropsBoth, "set?flush": leaves},
+		"a member's, ended, and a guest's": {"nothing": leaves, "set": leaves, "renew": enters, "login": enters, "logout": dropsBoth,
+			"set?flush": leaves},
+		"a member's, moved, and a guest's": {"nothing": leaves, "set": refused, "renew": refused, "enter": refused, "login": enters,
+			"logout": dropsBoth, "set?flush": refused},
+		"a member's, moved, a guest's, and a page": {"nothing": leaves, "set": leaves, "renew": refused, "login": enters, "logout": dropsBoth},
 	} {
-		inFakeTime(t, cookie, func(t *testing.T, r *redistest.Server) {
+		inFakeTime(t, cookies, func(t *testing.T, r *redistest.Server) {
 			s := siteWith(t, r, middleware.Options{}, "/do/{what}", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 				doing[req.PathValue("what")](s)
 				if req.URL.RawQuery == "flush" {
@@ -52,48 +72,86 @@ func TestWhatAnAnswerDoesToTheCookie(t *testing.T) {
 				}
 			})
 			for what, want := range row {
-				v := newVisitor(t)
-				if cookie != "none" {
-					c, _ := s.count(t, 1)
-					v = with(t, c)
-					if cookie != "live" {
-						s.end(t, r, c, cookie != "unknown")
-					}
-				}
-				keys := len(r.Keys(t))
+				v := with(t, s.cookiesThat(t, r, cookies)...)
+				records := len(r.Keys(t))
 				ask := v.background
-				if cookie == "ended, a page's" {
+				if strings.HasSuffix(cookies, "a page") {
 					ask = v.navigate
 				}
 				a := ask("POST", s.URL+"/do/"+what)
-				got := leaves
-				switch set := a.Cookies(); {
-				case a.StatusCode == http.StatusConflict && len(set) == 0:
-					got = refused
-				case a.StatusCode != http.StatusOK:
-					t.Errorf("%s: %d %q", what, a.StatusCode, a.body)
-				case len(set) == 1 && set[0].MaxAge < 0:
-					got = deletes
-					v.get(s.URL+"/get").want(t, 200, "0")
-				case len(set) == 1:
-					got = sets
-					if n := with(t, set[0]).get(s.URL + "/get").body; n != "7" && what != "renew" {
-						t.Errorf("%s: the new session has n = %s", what, n)
-					}
-				}
+				got := whatItDoes(a)
 				if got != want {
 					t.Errorf("%s: the answer %s, want: %s", what, got, want)
 				}
-				if want != sets && cookie != "live" && len(r.Keys(t)) != keys {
-					t.Errorf("%s: there were %d keys, and now %v", what, keys, r.Keys(t))
+				for _, c := range a.Cookies() {
+					if c.MaxAge >= 0 && what != "renew" && what != "login" {
+						with(t, c).get(s.URL+"/get").want(t, 200, "7")
+					}
+				}
+				if what != "login-and-logout" && (want == refused || want == leaves && !strings.HasPrefix(what, "set")) && len(r.Keys(t)) != records {
+					t.Errorf("%s: there were %d keys, and now %v", what, records, r.Keys(t))
 				}
 			}
 		})
 	}
 }
 
-// P4: requests are served in turn. The write that came before the logout is saved, and the one
-// that waited behind it is refused.
+func also(row, more map[string]string) map[string]string {
+	all := maps.Clone(row)
+	maps.Copy(all, more)
+	return all
+}
+
+// cookiesThat returns the cookies of a client with these sessions: "a guest's" or "a member's", which has ended,
+// has moved, or is not known any more.
+func (s *site) cookiesThat(t *testing.T, r *redistest.Server, lead string) (cookies []*http.Cookie) {
+	t.Helper()
+	for _, one := range strings.Split(strings.ReplaceAll(lead, ", and ", ", "), ", a ") {
+		path, _, _ := strings.Cut(strings.TrimPrefix(one, "a "), ",")
+		if path != "guest's" && path != "member's" {
+			continue
+		}
+		v := newVisitor(t)
+		v.get(s.URL+"/add").want(t, 200, "1")
+		if path == "member's" {
+			v.get(s.URL+"/login").want(t, 200, "")
+		}
+		c := v.cookie(s)
+		id := v.get(s.URL + "/id").body
+		switch _, fate, _ := strings.Cut(one, ", "); strings.TrimSuffix(fate, ", a page") {
+		case "ended":
+			must(t, s.sessions.End(t.Context(), id))
+		case "unknown":
+			r.Do(t, "DEL", recordOf(id))
+		case "moved":
+			v.get(s.URL+"/login").want(t, 200, "")
+		}
+		cookies = append(cookies, c)
+	}
+	return cookies
+}
+
+// whatItDoes says what an answer does to the client's cookies.
+func whatItDoes(a answer) string {
+	if a.StatusCode != http.StatusOK {
+		return strconv.Itoa(a.StatusCode)
+	}
+	var all []string
+	for _, c := range a.Cookies() {
+		verb, whose := "sets", "guest's"
+		if c.MaxAge < 0 {
+			verb = "deletes"
+		}
+		if c.Name == "sid-login" {
+			whose = "member's"
+		}
+		all = append(all, verb+" the "+whose)
+	}
+	return strings.Join(all, ", ")
+}
+
+// P4: requests are served in turn. The write that came before the logout is saved, and the one that waited behind it
+// begins a guest's session, which has nothing of the old one.
 func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, app())
@@ -105,7 +163,7 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 		synctest.Wait()
 		free().want(t, 200, "stored")
 		(<-leaving).want(t, 200, "")
-		(<-late).want(t, 409, "*")
+		(<-late).want(t, 200, "1")
 		old.get(s.URL+"/get").want(t, 200, "0")
 		if n := len(v.cookies(s)); n != 0 {
 			t.Errorf("the visitor still has %d cookies", n)
@@ -113,23 +171,19 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	})
 }
 
-// P4: a write that comes after the logout is refused. It brings nothing back,
-// and its response leaves the visitor's cookies alone.
-func TestAWriteAfterTheLogoutIsRefused(t *testing.T) {
+// P4: a write that comes after the logout brings nothing back, and one that comes after a login is refused, since
+// its client is about to have the new cookie.
+func TestAWriteAfterTheEndBringsNothingBack(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		for _, end := range []string{"/logout", "/login"} {
+		for end, statusOfAdd := range map[string]int{"/logout": 200, "/login": 409} {
 			v := s.visitor(t)
 			old := with(t, v.cookies(s)...)
 			record, lock := keysOf(v.get(s.URL + "/id").body)
 			v.get(s.URL+end).want(t, 200, "")
 			stone, _ := r.Get(t, record)
-			for path, status := range map[string]int{"/add": 409, "/get": 200, "/logout": 200, "/nothing": 200} {
-				a := old.get(s.URL + path)
-				a.want(t, status, "*")
-				if a.sets() {
-					t.Errorf("%s: the answer touches the cookie: %v", path, a.Header)
-				}
+			for path, status := range map[string]int{"/add": statusOfAdd, "/get": 200, "/logout": 200, "/nothing": 200} {
+				old.get(s.URL+path).want(t, status, "*")
 			}
 			old.get(s.URL+"/get").want(t, 200, "0")
 			if now, _ := r.Get(t, record); now != stone {
@@ -185,8 +239,8 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 	})
 }
 
-// P4: no visitor is shut out. Whatever has ended the session, the visitor can log in at once, and
-// visit pages that write. Scripts get the 409, and no cookie.
+// P4: no visitor is shut out. Whatever has ended the session, the visitor goes on as a guest, and can log in at
+// once. Only if a login's answer is lost do scripts get a 409, for a minute, and no cookie.
 func TestNobodyIsShutOut(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *site, v *visitor){
@@ -218,20 +272,27 @@ func TestNobodyIsShutOut(t *testing.T) {
 				}
 
 				v, old := begin()
-				for _, a := range []answer{
+				lost := name == "the answer to a login is lost"
+				for i, a := range []answer{
 					v.background("POST", s.URL+"/add"), v.get(s.URL + "/add"), // which does not say what it is
 				} {
-					a.want(t, 409, "The session was ended by another request. Nothing was saved. Please start again.")
+					if !lost {
+						a.want(t, 200, fmt.Sprint(i+1)) // in a new session, which has nothing of the old one
+						continue
+					}
+					a.want(t, 409, "The session was ended by another request. Nothing was saved. Please try again.")
 					if a.sets() {
 						t.Errorf("a background request touches the cookie: %v", a.Header)
 					}
 				}
-				a := v.navigate("GET", s.URL+"/add")
-				a.want(t, 200, "1") // in a new session, which has nothing of the old one
-				if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
-					t.Errorf("header %v", a.Header)
+				if lost {
+					a := v.navigate("GET", s.URL+"/add")
+					a.want(t, 200, "1")
+					if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
+						t.Errorf("header %v", a.Header)
+					}
+					v.background("POST", s.URL+"/add").want(t, 200, "2")
 				}
-				v.background("POST", s.URL+"/add").want(t, 200, "2")
 				if now := v.get(s.URL + "/id").body; now == old {
 					t.Error("the dead id is used again")
 				}
@@ -305,26 +366,19 @@ func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 	})
 }
 
-// P4, its limit: a page that writes was under way in another tab when the visitor logged in, and
-// is answered after it. Then its cookie stays: the visitor has to log in again, and nothing that
-// the login's session held is shown to anyone else, or lost in Redis.
-func TestAPageThatCrossesALoginWins(t *testing.T) {
+// P4: a page that writes was under way in another tab when the visitor logged in, and is answered after it. It
+// begins a guest's session, and the visitor stays logged in.
+func TestAPageThatCrossesALoginDoesNotUndoIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, welcoming())
 		old := with(t, v.cookies(s)...) // sent before the login, answered after it
 		v.navigate("POST", s.URL+"/login").want(t, 200, "")
-		login := with(t, v.cookies(s)...)
 
 		a := old.navigate("GET", s.URL+"/add")
 		a.want(t, 200, "1")
 		v.Jar.SetCookies(a.Request.URL, a.Cookies())
-		v.get(s.URL+"/user").want(t, 200, "")
-		v.get(s.URL+"/get").want(t, 200, "1")
-		login.get(s.URL+"/user").want(t, 200, "ann")
-		login.get(s.URL+"/get").want(t, 200, "1")
-
-		v.navigate("POST", s.URL+"/login").want(t, 200, "")
 		v.get(s.URL+"/user").want(t, 200, "ann")
+		v.background("POST", s.URL+"/add").want(t, 200, "2")
 	})
 }
 

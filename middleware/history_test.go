@@ -203,7 +203,8 @@ func playUsers(t *testing.T, o store.Options, urls ...string) *history.Account {
 		Reads:  []string{"/count", "/look", "/look"},
 		Writes: []string{"/incr", "/incr", "/incr/reopen", "/incr/optimistic"},
 		ID: func(cookie string) string {
-			id, _ := sessions.ID(strings.TrimPrefix(cookie, "sid="))
+			_, value, _ := strings.Cut(cookie, "=")
+			id, _ := sessions.ID(value)
 			return id
 		},
 	}

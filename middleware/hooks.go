@@ -30,7 +30,7 @@ type Hooks struct {
 
 // An event is what hooks are called for. The zero event is none.
 type event struct {
-	do      action // what the commit has done: create, anew, renew or destroy
+	do      action // what the commit has done: create, renew or destroy
 	old, id string
 }
 
@@ -38,7 +38,7 @@ type event struct {
 func (h *Hooks) callHook(ctx context.Context, e event) {
 	ctx = context.WithoutCancel(ctx)
 	switch e.do {
-	case create, anew:
+	case create:
 		if h.Begin != nil {
 			h.Begin(ctx, e.id)
 		}

@@ -70,7 +70,7 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 		log.want(t)
 		v.post(s.URL+"/logout").want(t, 200, "")
 		log.want(t, "end "+user)
-		a := with(t, before...).post(s.URL + "/login") // in the place of one that has ended
+		a := with(t, before...).post(s.URL + "/login") // with the cookie of one that has ended
 		begun := with(t, a.cookie(t)).get(s.URL + "/id").body
 		log.want(t, "begin "+begun)
 

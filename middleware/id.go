@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -83,30 +84,46 @@ func isBase64(s string, size int) bool {
 	return err == nil && len(b) == size && len(s) == base64.RawURLEncoding.EncodedLen(size) // no line breaks
 }
 
-// changeID begins or ends an id, and so changes the cookie.
-func (c *commit) changeID(ctx context.Context, do action) (err error) {
-	rq, s, hold := c.rq, c.rq.sessions, c.rq.hold
+// changeID begins or ends an id, and so changes the cookies.
+func (c *commit) changeID(ctx context.Context, do action) error {
+	rq, s := c.rq, c.rq.sessions
 	switch do {
-	case create, anew, renew:
+	case create, renew:
 		return c.beginID(ctx, do)
 	case refuse:
-		err = fmt.Errorf("middleware: session %s: %w", rq.SessionID(), store.ErrGone)
 		if s.cookies.token != nil {
-			err = fmt.Errorf("%w: %w", errNoAccess, err)
+			return errNoAccess
 		}
+		return fmt.Errorf("middleware: session %s has got another id: %w", rq.came.moved.id, store.ErrGone)
+	}
+	return c.logOut(ctx)
+}
+
+// logOut ends the session, if there is one, and deletes the cookies that came: also a guest's, whose content should
+// not appear on a shared computer after the logout.
+func (c *commit) logOut(ctx context.Context) error {
+	rq, s := c.rq, c.rq.sessions
+	if err := c.endSuccessor(ctx, ""); err != nil {
 		return err
-	case destroy:
-		rq.hold, err = nil, hold.Destroy(ctx)
-		if errors.Is(err, store.ErrGone) { // already ended, for example by EndAll
-			do, err = leave, nil
+	}
+	if hold := rq.hold; hold != nil {
+		rq.hold = nil
+		err := hold.Destroy(ctx)
+		if err != nil && !errors.Is(err, store.ErrGone) { // already ended, for example by EndAll
+			return err
+		}
+		if err == nil {
+			c.done = append(c.done, event{do: destroy, old: rq.identity.knownID()})
+		}
+		rq.saved = true
+	}
+	for k := range kinds {
+		if rq.came.kinds[k] || rq.cookies[k] != nil {
+			rq.cookies[k] = s.cookies.deletion(k)
 		}
 	}
-	if err == nil {
-		rq.cookie, rq.saved = s.cookies.deletion(), true
-		rq.markEnded()
-		c.done = event{do: do, old: rq.identity.knownID()}
-	}
-	return err
+	rq.markEnded()
+	return nil
 }
 
 // beginID begins the id of a new session, or a new id of the session that is held, as after Login.
@@ -127,22 +144,25 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	} else {
 		key.secret = secret.New()
 	}
-	record := records.Record{Created: time.Now(), Own: s.terms.Guest()}
-	if do == renew {
-		record = rq.hold.Record
-	}
-	if change.User != "" {
-		record.User, record.Device = change.User, s.device(rq.base)
-		ctx = records.WithArrival(ctx, rq.identity.arrival())
-	}
+	record := c.beginRecord(do)
 	if record.User != "" {
 		tag := s.store.Tag(record.User)
 		key.tag = tag[:]
 	}
-	id := key.publicID()
-	record.Own = ownTimeouts(record.Own, change.Renewed, change.Remembered, change.Remember)
-	s.beginAnew(&record, change.User != "")
-	cookie, err := s.cookies.issue(key.raw(), record.Own)
+	if change.User != "" {
+		ctx = records.WithArrival(ctx, rq.identity.arrival())
+		if err := c.endSuccessor(ctx, change.User); err != nil {
+			return err
+		}
+	}
+	id, k := key.publicID(), guest
+	if change.Renewed {
+		k = member
+	}
+	if s.cookies.token != nil {
+		k = kindOf(id)
+	}
+	cookie, err := s.cookies.issue(k, key.raw(), record.Own)
 	switch {
 	case err != nil:
 	case do == renew:
@@ -155,10 +175,37 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
 	if err == nil {
-		c.done = event{do, rq.identity.knownID(), id}
+		c.done = append(c.done, event{do, rq.identity.knownID(), id})
 		rq.identity.setID(id)
 		rq.identity.setStored(record.Created, record.Own)
-		rq.cookie, rq.origin, rq.saved = cookie, locked, true
+		rq.setCookie(k, cookie)
+		rq.origin, rq.saved = locked, true
 	}
 	return err
+}
+
+// beginRecord returns the first record of an id, without its data. A login is a new beginning: nobody inherits the
+// age of the session before, or the end that Remember has set for another user.
+func (c *commit) beginRecord(do action) records.Record {
+	s, change := c.rq.sessions, c.change
+	record := records.Record{Created: time.Now(), Own: s.terms.Guest()}
+	if do == renew {
+		record = c.rq.hold.Record
+	}
+	if change.User != "" {
+		record.User, record.Device = change.User, s.device(c.rq.base)
+		record.Created, record.Own = change.LoginTime, nil
+	}
+	record.Own = ownTimeouts(record.Own, change.Renewed, change.Remembered, change.Remember)
+	return record
+}
+
+// setCookie makes the response set the cookie of a session that has begun. The guest that has become a member has
+// no use for the guest's cookie any more, also if it did not come with this request.
+func (rq *request) setCookie(k kind, cookie *http.Cookie) {
+	c := &rq.sessions.cookies
+	if k == member && c.token == nil {
+		rq.cookies[guest] = c.deletion(guest)
+	}
+	rq.kind, rq.cookies[k] = k, cookie
 }

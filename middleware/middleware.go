@@ -164,6 +164,7 @@ type Sessions struct {
 	options Options
 	terms   records.Terms
 	cookies cookies
+	dead    *deadIDs
 	damper  *damper
 }
 
@@ -192,7 +193,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: &damper{kinds: make(map[string]*flow)}}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs), damper: &damper{kinds: make(map[string]*flow)}}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,

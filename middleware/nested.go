@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/a2139e8d/latchkey/session"
@@ -36,12 +37,15 @@ type nesting struct {
 func (rq *request) nestIn(outer *request) {
 	rq.outer = outer
 	rq.sibling = outer.inner.Swap(rq)
-	name, byToken := rq.sessions.cookies.pattern.Name, rq.sessions.cookies.token != nil
-	for ; outer != nil && !byToken; outer = outer.outer {
-		if outer.sessions.cookies.pattern.Name == name && outer.sessions.cookies.token == nil {
-			rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each cookie its own name",
-				slog.String("cookie", name))
-			return
+	own := &rq.sessions.cookies
+	for ; outer != nil && own.token == nil; outer = outer.outer {
+		its := &outer.sessions.cookies
+		for _, name := range own.names {
+			if its.token == nil && slices.Contains(its.names[:], name) {
+				rq.log(slog.LevelError, "shared_cookie", "two Sessions on one request use the same cookie and overwrite each other's: give each cookie its own name",
+					slog.String("cookie", name))
+				return
+			}
 		}
 	}
 }
@@ -71,12 +75,15 @@ type ownSession struct {
 
 func (c ownSession) Value(key any) any { return c.lazy.Value(key) }
 
-// committedCookies returns the cookie of the commits that have succeeded, if there is one, and the cookies of
-// other Sessions inside.
+// committedCookies returns the cookies of the commits that have succeeded, and those of other Sessions inside.
 func (rq *request) committedCookies() (all []*http.Cookie) {
 	rq.mu.Lock()
-	if rq.cookie != nil && rq.sessions.cookies.token == nil {
-		all = append(all, rq.cookie)
+	if rq.sessions.cookies.token == nil {
+		for _, cookie := range rq.cookies {
+			if cookie != nil {
+				all = append(all, cookie)
+			}
+		}
 	}
 	rq.mu.Unlock()
 	for inner := rq.inner.Load(); inner != nil; inner = inner.sibling {

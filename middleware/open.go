@@ -31,8 +31,8 @@ type opening struct {
 // open opens the session of one of the request's cookies, or a new session. r is the handler's request, whose
 // body open reads before it locks a session; r is nil for session.Start, since the handler has it already.
 func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session, error) {
-	var one [1]string // spares an allocation of 16 bytes: there is rarely more than one id
-	ids := one[:0]
+	var few [2]cameID // spares an allocation: there are rarely more ids
+	ids := few[:0]
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
 	} else {
@@ -65,36 +65,41 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	return opened, err
 }
 
-// choose returns the record of the first id that has one, or an empty record if none has. For an id without a
-// session choose sets rq.origin; for all others acquire does so.
-func (o *opening) choose(ids []string) (record records.Record, err error) {
-	rq := o.rq
-	ended := ""
-	for i, id := range ids {
-		record, err = o.acquire(id)
+// choose returns the record of the first id that has one, or an empty record if none has.
+func (o *opening) choose(ids []cameID) (record records.Record, err error) {
+	rq, s := o.rq, o.rq.sessions
+	for i, came := range ids {
+		rq.came.kinds[came.kind] = true
+		others := ids[i+1:]
+		if len(others) > 0 && s.dead.known(came.id) {
+			continue
+		}
+		record, err = o.acquire(came.id)
+		moved, hasMoved := errors.AsType[*records.Moved](err)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
-			// Never adopt an id that an attacker may have chosen: if this session is created, it gets a new
-			// id. In mode Lazy an earlier try may have found the session, so its id is removed.
-			rq.identity.setID("")
-			rq.origin = unknownID
-		case errors.Is(err, store.ErrGone):
-			ended = cmp.Or(ended, id)
+		case hasMoved && rq.came.moved.id == "":
+			rq.came.moved = movedID{came, moved.To}
+		case hasMoved:
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
+			if len(others) > 0 {
+				s.dead.add(came.id)
+			}
 		default:
-			rq.identity.setID(id)
-			if err == nil && i+1 < len(ids) {
-				o.reportOthers(ids[i+1:])
+			rq.identity.setID(came.id)
+			rq.kind = came.kind
+			for _, other := range others {
+				rq.came.kinds[other.kind] = true
+			}
+			if err == nil {
+				o.reportOthers(came.kind, others)
 			}
 			return record, err
 		}
 	}
-	if ended != "" {
-		rq.identity.setID(ended)
-		rq.origin = goneID
-		if rq.sessions.cookies.token == nil && navigates(rq.base.Header) {
-			rq.origin = gonePage
-		}
-	}
+	// Never adopt an id that an attacker may have chosen: if a session is created, it gets a new id. In mode Lazy
+	// an earlier try may have found the session, so its id is removed.
+	rq.identity.setID("")
+	rq.origin, rq.kind = none, guest
 	return records.Record{}, nil
 }
 
@@ -111,7 +116,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		rq.origin = locked
 		rq.hold.OnLost(rq.context.endContext)
 		return rq.hold.Record, second.err
-	case second != nil && second.id == id: // the first run has found that the session has ended
+	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
 	case rq.mode == Optimistic:
 		if record, done, err := o.readUnlocked(id); done {
@@ -154,7 +159,7 @@ func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 	rq, corrupt := o.rq, errors.Is(err, store.ErrCorrupt)
 	if corrupt && rq.origin == optimistic { // only a record that is locked may be replaced
 		rq.first, o.lock = nil, true
-		return o.decode(o.choose([]string{rq.identity.knownID()}))
+		return o.decode(o.choose([]cameID{{rq.identity.knownID(), rq.kind}}))
 	}
 	ask := rq.sessions.options.OnCorrupt
 	if ask == nil || !corrupt && !errors.Is(err, store.ErrTooLarge) {
@@ -183,6 +188,9 @@ func endedWith(ctx context.Context, err error) error {
 // session.
 func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool, closed *session.Session) (*session.Session, error) {
 	config := keep.Config{Keeper: k, ReadOnly: readOnly, User: record.User}
+	if record.User != "" {
+		config.LoginTime = record.Created
+	}
 	if snapshot, ours := record.Content.(*values.Snapshot); ours {
 		config.Snapshot = snapshot
 	} else { // the record was read from Redis, or saved by another package
@@ -200,17 +208,20 @@ func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool
 	return opened, nil
 }
 
-// reportOthers writes a log line if another of the request's cookies opens a session, too. Either the
+// reportOthers writes a log line if another of the request's cookies of a kind opens a session, too. Either the
 // application has moved its cookie to another path or domain, or an attacker has planted a cookie: see
 // SECURITY.md. This costs a round trip for each such cookie, but only one if Redis is unavailable.
-func (o *opening) reportOthers(others []string) {
+func (o *opening) reportOthers(k kind, others []cameID) {
 	terms := o.rq.sessions.terms
 	terms.TTL = 0 // to look at a session does not extend it
-	for _, id := range others {
-		switch _, err := o.rq.sessions.store.Load(o.ctx, id, terms); {
+	for _, other := range others {
+		if other.kind != k {
+			continue
+		}
+		switch _, err := o.rq.sessions.store.Load(o.ctx, other.id, terms); {
 		case err == nil:
 			o.rq.log(slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
-				slog.String("other", id))
+				slog.String("other", other.id))
 			return
 		case errors.Is(err, store.ErrUnavailable):
 			return

@@ -75,7 +75,8 @@ type firstRun struct {
 
 // A secondRun is the state with which the second run of a handler begins.
 type secondRun struct {
-	id   string        // of the session
+	id   cameID        // of the session
+	came came          // what else the first run has found
 	hold *records.Hold // the session's lock; nil if the session has ended or expired
 	err  error         // why the record cannot be used: corrupt, too large, ended or expired
 }
@@ -138,7 +139,7 @@ func (c *commit) saveUnlocked(ctx context.Context) error {
 		return c.conflict("other Sessions inside have saved something", err)
 	}
 	rq.log(slog.LevelDebug, "again", "handler runs again, since another request has changed the session")
-	rq.hold, first.next = nil, &secondRun{id: id, hold: hold, err: err}
+	rq.hold, first.next = nil, &secondRun{id: cameID{id, rq.kind}, came: rq.came, hold: hold, err: err}
 	return errDiscarded
 }
 
@@ -160,7 +161,7 @@ func (rw *response) secondResponse() *response {
 	rq := &rw.request
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
-	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
+	second.request.second, second.request.hold, second.request.came = rq.first.next, rq.first.next.hold, rq.first.next.came
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second
 }

@@ -42,14 +42,6 @@ func ownTimeouts(own *records.Times, renewed, remembered bool, d time.Duration) 
 	return &t
 }
 
-// beginAnew makes a session that has expired begin now, if the handler has called Login. Such a session was
-// remembered beyond its Lifetime and is not any more, or it has expired while the handler ran.
-func (s *Sessions) beginAnew(record *records.Record, loggedIn bool) {
-	if now := time.Now(); loggedIn && !s.terms.Expires(*record, now).After(now) {
-		record.Created = now
-	}
-}
-
 // remember saves a session to which Remember has given another end. The id and the cookie's value stay.
 func (c *commit) remember(ctx context.Context) error {
 	rq, hold := c.rq, c.rq.hold
@@ -61,7 +53,7 @@ func (c *commit) remember(ctx context.Context) error {
 	rq.hold, hold.Record.Own = nil, own
 	err = hold.SaveContent(ctx, c.change.Snapshot)
 	if err == nil {
-		rq.cookie, rq.saved = cookie, true
+		rq.cookies[rq.kind], rq.saved = cookie, true
 		rq.identity.setStored(hold.Record.Created, own)
 	}
 	return err
@@ -74,15 +66,15 @@ func (c *commit) remember(ctx context.Context) error {
 func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	c := &rq.sessions.cookies
 	switch {
-	case rq.cookie == nil && c.token != nil:
+	case rq.cookies[rq.kind] == nil && c.token != nil:
 		return nil, nil
 	case rq.begun && c.token == nil:
 		return nil, errCookieLate
-	case rq.cookie != nil:
-		return c.reissue(rq.cookie.Value, own)
+	case rq.cookies[rq.kind] != nil:
+		return c.reissue(rq.kind, rq.cookies[rq.kind].Value, own)
 	}
 	id, came := rq.identity.knownID(), ""
-	c.eachVerified(rq.base, func(value, found string) bool {
+	c.eachVerified(rq.base, rq.kind, func(value, found string) bool {
 		if found == id && id != "" {
 			came = value
 		}
@@ -91,14 +83,14 @@ func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	if came == "" {
 		return nil, errCookieGone
 	}
-	return c.reissue(came, own)
+	return c.reissue(rq.kind, came, own)
 }
 
-// withValue returns the cookie with that value. If Remember has set the session's end, the cookie lasts until
+// withValue returns the cookie of a kind with that value. If Remember has set the session's end, the cookie lasts until
 // then. Otherwise it lasts for as long as the options say.
-func (c *cookies) withValue(value string, own *records.Times) *http.Cookie {
+func (c *cookies) withValue(k kind, value string, own *records.Times) *http.Cookie {
 	cookie := c.pattern
-	cookie.Value = value
+	cookie.Name, cookie.Value = c.names[k], value
 	if own != nil && !own.Until.IsZero() {
 		left := (time.Until(own.Until) + time.Second - 1) / time.Second // rounded up: the cookie must not end before the session
 		cookie.MaxAge = int(max(1, left))
@@ -109,19 +101,19 @@ func (c *cookies) withValue(value string, own *records.Times) *http.Cookie {
 // reissue returns a cookie with a genuine value, for a response that sets it again. The value stays the same if
 // its signature lasts until the session's end and was made with the newest key. Otherwise reissue signs the value
 // anew: an older key will be removed at some time.
-func (c *cookies) reissue(value string, own *records.Times) (*http.Cookie, error) {
+func (c *cookies) reissue(k kind, value string, own *records.Times) (*http.Cookie, error) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
 	plain, _ := strictBase64.DecodeString(value) // it was verified
 	for age, mac := range check.macs {
-		date, text, ok := check.signed(mac, plain)
+		date, text, ok := check.signed(k, mac, plain)
 		switch {
 		case !ok:
 		case age == 0 && (own == nil || own.Until.Before(date.Add(keep.LongestCookie))):
-			return c.withValue(value, own), nil
+			return c.withValue(k, value, own), nil
 		default:
 			raw, _ := base64.URLEncoding.DecodeString(string(text))
-			return c.issue(raw, own)
+			return c.issue(k, raw, own)
 		}
 	}
 	return nil, errCookieGone // its signature has expired by now

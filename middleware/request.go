@@ -57,16 +57,24 @@ type request struct {
 	session *session.Session // nil until opened
 	hold    *records.Hold    // not nil while locked
 	origin  origin
+	kind    kind // of the session; guest if there is none
+	came    came
 	first   *firstRun     // not nil if the handler runs without the lock: see optimistic.go
 	waited  time.Duration // for the lock, in all tries of this opening
 	refused bool          // a session.Start has failed
 
 	// What was committed.
-	committed bool         // and not reopened since
-	saved     bool         // a commit has changed something
-	begun     bool         // the response has begun, after a commit that succeeded
-	err       error        // of the last commit
-	cookie    *http.Cookie // that the response sets or deletes; with Options.Token, its Value is the token
+	committed bool                // and not reopened since
+	saved     bool                // a commit has changed something
+	begun     bool                // the response has begun, after a commit that succeeded
+	err       error               // of the last commit
+	cookies   [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
+}
+
+// came is what the request's cookies say, besides the session that they open.
+type came struct {
+	kinds [kinds]bool // there is a genuine cookie of the kind
+	moved movedID     // the member's id, or else the guest's, that has moved; the zero movedID if there is none
 }
 
 // SessionID implements keep.Keeper.
@@ -83,8 +91,10 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 	case 0: // a new session would begin now
 		record = records.Record{Created: now, Own: rq.sessions.terms.Guest()}
 	}
+	if loggedIn { // a login is a new beginning
+		record = records.Record{Created: now}
+	}
 	record.Own = ownTimeouts(record.Own, renewed, remembered, d)
-	rq.sessions.beginAnew(&record, loggedIn)
 	return rq.sessions.terms.Expires(record, now)
 }
 

@@ -89,18 +89,18 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("middleware: Token after a commit that failed: %w", rq.err)
 	case rq.session == nil, rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic:
 		return "", errNoToken
-	case rq.cookie == nil:
+	case rq.cookies[rq.kind] == nil:
 		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {
 			return "", errNoToken // the handler has changed the header with the token
 		}
 		_, own := rq.identity.stored()
-		cookie, err := s.cookies.reissue(came, own)
+		cookie, err := s.cookies.reissue(rq.kind, came, own)
 		if err != nil {
 			return "", err
 		}
-		rq.cookie = cookie // so that the response is not cached
+		rq.cookies[rq.kind] = cookie // so that the response is not cached
 	}
-	return rq.cookie.Value, nil
+	return rq.cookies[rq.kind].Value, nil
 }
 
 // ID returns the public ID of the session that a token stands for, or false if the token is not genuine. It is
@@ -111,10 +111,13 @@ func (s *Sessions) ID(token string) (string, bool) {
 	return id, id != ""
 }
 
-// idOf returns the public id that a value stands for, or "".
+// idOf returns the public id that a token stands for, or the value of a cookie of either kind, or "".
 func (c *cookies) idOf(value string) string {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	id, _ := check.verify(value)
+	id, _ := check.verify(member, value)
+	if id == "" && c.token == nil {
+		id, _ = check.verify(guest, value)
+	}
 	return id
 }

@@ -104,7 +104,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 		p.ask(t, "/get", user[1:]).want(t, 200, "0")
 		a := p.ask(t, "/get", user)
 		a.want(t, 200, "12")
-		if a.Header.Get("Vary") != "Authorization" || a.Header.Get("Cache-Control") != "private" {
+		if a.Header.Get("Vary") != "Authorization" || a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("an answer made of the session has %v", a.Header)
 		}
 		// What takes a token to the client is up to the handler. So a response may have begun.

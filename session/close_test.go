@@ -63,6 +63,10 @@ func TestCloseReturnsWhatWasChanged(t *testing.T) {
 			}
 			got := closed(t, s)
 			data := got.Data()
+			if loggedIn := !got.LoginTime.IsZero(); loggedIn != (got.User != "") || time.Since(got.LoginTime) > time.Minute && loggedIn {
+				t.Errorf("the login was at %v", got.LoginTime)
+			}
+			got.LoginTime = time.Time{}
 			if got.Snapshot = nil; got != test.want || string(data) != test.data {
 				t.Errorf("Close = %+v (%s), want %+v (%s)", got, data, test.want, test.data)
 			}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -13,6 +14,9 @@ import (
 // belongs to the user until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
 // [Session.Destroy] Login does nothing, and a warning is logged: to begin with an empty session, call Clear.
 //
+// A Login is a new beginning: the absolute timeout counts from it, and an earlier [Session.Remember] of the
+// session has no effect any more. The values stay.
+//
 // user is the application's identifier of the user, 1 to 512 bytes of UTF-8. It should never change, so a number
 // is a good choice. It is kept with the session's values. Any other user is an error that sticks and
 // fails the commit. With Options.RefuseLogin, a login beyond Options.MaxSessions makes the commit fail with the
@@ -23,7 +27,7 @@ func (s *Session) Login(user string) {
 			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", keep.MaxUser, len(user))
 			return false
 		}
-		s.change.Renewed, s.change.User = true, user
+		s.change.Renewed, s.change.User, s.change.LoginTime = true, user, time.Now().Truncate(time.Millisecond)
 		s.change.DroppedLogin = s.change.Destroyed
 		return true
 	})
@@ -35,6 +39,23 @@ func (s *Session) User() string {
 	defer s.mu.Unlock()
 	s.used = true
 	return s.user()
+}
+
+// LoginTime returns when the visitor has logged in, to the millisecond: the time of the last Login. It is zero if
+// nobody is logged in. It tells whether the login is fresh enough for what matters most, such as a new password:
+//
+//	if time.Since(s.LoginTime()) > 5*time.Minute {
+//		http.Redirect(w, r, "/login", http.StatusSeeOther)
+//		return
+//	}
+func (s *Session) LoginTime() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = true
+	if s.change.User != "" {
+		return s.change.LoginTime
+	}
+	return s.config.LoginTime
 }
 
 func (s *Session) user() string {

@@ -46,7 +46,9 @@ func (s *Session) Reopen(ctx context.Context) error {
 	if !s.isNew() || s.values.Len() > 0 {
 		c.Data, c.Snapshot = nil, s.values.Snapshot()
 	}
-	c.User = s.user()
+	if s.change.User != "" {
+		c.User, c.LoginTime = s.change.User, s.change.LoginTime
+	}
 	if s.change.Remembered {
 		c.Remembered = s.change.Remember > 0
 	}

@@ -161,11 +161,11 @@ func (d devices) show(w http.ResponseWriter, r *http.Request) {
 	for _, info := range infos {
 		list = append(list, listed{info.ID, info.Device, at(info.Created, now), at(info.Seen, now), at(info.Expires, now), info.ID == s.ID()})
 	}
-	_, err := r.Cookie(d.cookie)
+	_, err := r.Cookie(d.cookie + "-login") // which a session that was ended elsewhere leaves behind
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = devicesPage.Execute(w, map[string]any{ // into the buffer of the sessions: no write error
 		"User": s.User(), "Sessions": list, "MaxName": maxName,
-		"Over": s.User() == "" && s.IsNew() && err == nil, // a session that ended here has left no cookie
+		"Over": s.User() == "" && err == nil,
 	})
 }
 

@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // The model of an account is the set of the user's live sessions, with the cookie that opens each, and
@@ -28,8 +30,22 @@ type accounts [logins + 1]seat
 // A seat is a session, by its label.
 type seat struct {
 	cookie string // "": it is over, or has not begun
+	was    string // its earlier cookies, each after a space
 	n      int
 }
+
+// become returns the session that has moved from a cookie, or nil.
+func (s *accounts) become(cookie string) *seat {
+	for i := range s {
+		if cookie != "" && slices.Contains(strings.Fields(s[i].was), cookie) {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// move gives a session another cookie.
+func (s *seat) move(cookie string) { s.cookie, s.was = cookie, s.was+" "+s.cookie }
 
 // find returns the session that a cookie opens, or nil.
 func (s *accounts) find(cookie string) *seat {
@@ -71,15 +87,16 @@ func (m *move) from(s accounts) (after accounts, right bool) {
 		return m.login(s)
 	case m.what == end:
 		return after.without(own), !got.known || (own != nil) == (got.status == http.StatusNoContent)
+	case m.what == Logout && own == nil: // it ends what the session has become
+		return after.without(after.become(m.cookie)), true
 	case m.what == Logout:
-		return after.without(own), !got.known || (got.status == http.StatusNoContent && (got.user != "") == (own != nil)) ||
-			own == nil
+		return after.without(own), !got.known || got.status == http.StatusNoContent && got.user != ""
 	case own == nil:
 		return s, !got.known || m.refused()
 	case got.known && (got.status != http.StatusOK || got.user == ""):
 		return s, false
 	case m.what == renew && got.known:
-		own.cookie = got.cookie
+		own.move(got.cookie)
 		return after, got.cookie != "" && got.n == own.n
 	case m.what == renew: // no client has the new cookie
 		return after.without(own), true
@@ -114,7 +131,8 @@ func (m *move) login(s accounts) (after accounts, right bool) {
 		begun.n = 1
 	}
 	if old != nil {
-		begun.n = old.n
+		begun = *old
+		begun.move(m.got.cookie)
 	}
 	if m.got.known && m.got.status != http.StatusOK { // its session, or all of the user's sessions, were ended meanwhile
 		return s, old == nil && m.cookie != "" || m.beside
@@ -135,10 +153,11 @@ func (m *move) refused() bool {
 		return true
 	case m.what == Read:
 		return empty && m.got.cookie == ""
-	case m.what == Write:
-		return m.got.status == http.StatusConflict && m.got.cookie == ""
-	default: // renew begins another session, without a user
-		return m.got.status == http.StatusConflict || empty
+	case m.what == Write: // refused if the id has moved; otherwise it begins a guest's session
+		return m.got.status == http.StatusConflict && m.got.cookie == "" ||
+			m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 1
+	default: // a renew begins nothing
+		return m.got.status == http.StatusConflict || empty && m.got.cookie == ""
 	}
 }
 
@@ -160,11 +179,11 @@ func (m *move) looks() bool {
 	switch m.what {
 	case list, saw, Read:
 		return m.got.known
-	case Write, Login:
+	case Login:
 		return m.got.known && m.got.status != http.StatusOK
-	case renew:
+	case Write, renew:
 		return m.got.known && (m.got.status != http.StatusOK || m.got.user == "")
-	case end, Logout:
+	case end:
 		return m.got.known && m.got.status != http.StatusNoContent
 	}
 	return false

@@ -41,6 +41,10 @@ func (s tale) renew(from, to int64, cookie, next string) tale {
 	return s.tell(from, to, deed{what: renew, cookie: cookie}, outcome{status: 200, user: "ann", cookie: next})
 }
 
+func (s tale) logout(from, to int64, cookie string) tale {
+	return s.tell(from, to, deed{what: Logout, cookie: cookie}, outcome{status: 204})
+}
+
 func (s tale) login(from, to int64, label int, old, cookie string) tale {
 	return s.tell(from, to, deed{what: Login, label: label, cookie: old}, outcome{status: 200, cookie: cookie})
 }
@@ -87,6 +91,10 @@ func TestCheckOfAccounts(t *testing.T) {
 		"a login is refused just after it": {two.endAll(6, 7, "", 2).tell(8, 11, deed{what: Login, label: 2}, outcome{status: gone}), true},
 		"a login is refused beside it":     {two.tell(5, 8, deed{what: Login, label: 2}, outcome{status: gone}).endAll(6, 7, "", 2), true},
 		"a login is refused after it":      {two.endAll(5, 6, "", 2).tell(7, 8, deed{what: Login, label: 2}, outcome{status: gone}), false},
+		"begins anew, and it was ended":    {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: 200, n: 1, cookie: "g"}).end(6, 7, "a", 204), true},
+		"begins anew, and it is alive":     {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: 200, n: 1, cookie: "g"}), false},
+		"a logout ends what it has become": {two.renew(5, 6, "a", "c").logout(7, 8, "a").over(9, 10, "c").write(11, 12, "b", 1).list(13, 14, 1), true},
+		"a logout ends another":            {two.renew(5, 6, "a", "c").logout(7, 8, "a").over(9, 10, "b"), false},
 		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
 		"refused, and it was ended":        {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: gone}).end(6, 7, "a", 204), true},
 	} {

@@ -10,14 +10,16 @@
 // lead to a number or a response that no order explains. Sessions are independent, so each has its own
 // history, in which the number of another session is wrong.
 //
-// With a cookie that no longer opens anything, a login must begin another session, and so must a write
-// that is a navigation. No other request may set a cookie.
+// With a cookie that no longer opens anything, a login and a write must begin another session. If a login has
+// moved the cookie's id, only a write that is a navigation must, and any other is refused; so is a login, which
+// is a Renew here, if the cookie was a member's. No other request may set a cookie.
 package history
 
 import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -37,6 +39,7 @@ type Operation struct {
 	What     string
 	Cookie   string // that was sent
 	Navigate bool   // a Write by a link, not by a script
+	Reopens  bool   // a Write whose handler opens its session again, and cannot begin another then
 }
 
 // An Answer is the response to an Operation, as far as the client knows.
@@ -52,6 +55,7 @@ type Answer struct {
 // state is the state of one session.
 type state struct {
 	cookie string // "": no cookie opens it
+	over   string // the cookie that has opened it until a logout
 	n      int
 	wild   bool // nothing is known before the first response with a number
 }
@@ -79,9 +83,9 @@ func step(s state, op Operation, got Answer) []any {
 	}
 	alive := s.cookie != "" && (op.Cookie == s.cookie || op.Cookie == someones)
 	if !alive {
-		return when(!got.Known || got == dead(op), s)
+		return s.withDeadCookie(op, got)
 	}
-	written, ended := state{cookie: s.cookie, n: s.n + 1}, state{n: s.n}
+	written, ended, moved := state{cookie: s.cookie, n: s.n + 1}, state{over: s.cookie, n: s.n}, state{n: s.n}
 	switch {
 	case op.What == Write && got.Known:
 		return when(got == Answer{Known: true, Status: http.StatusOK, N: written.n}, written)
@@ -93,26 +97,42 @@ func step(s state, op Operation, got Answer) []any {
 		return when(got.Status == http.StatusNoContent && got.Cookie != "" && !got.Anew, state{cookie: got.Cookie, n: s.n})
 	case op.What == Logout && got.Known:
 		return when(got.Status == http.StatusNoContent, ended)
-	default: // a login without a response ends the session for all clients, too
+	case op.What == Logout:
 		return []any{s, ended}
+	default: // a login without a response ends the session for all clients, too
+		return []any{s, moved}
 	}
 }
 
-// dead returns the response to a request with a dead cookie.
-func dead(op Operation) Answer {
-	switch op.What {
-	case Read:
-		return Answer{Known: true, Status: http.StatusOK}
-	case Logout:
-		return Answer{Known: true, Status: http.StatusNoContent}
-	case Login:
-		return Answer{Known: true, Status: http.StatusNoContent, Anew: true}
-	case Write:
-		if op.Navigate {
-			return Answer{Known: true, Status: http.StatusOK, Anew: true}
-		}
+// withDeadCookie is step for a request with a dead cookie.
+func (s state) withDeadCookie(op Operation, got Answer) []any {
+	right := !got.Known || got == s.dead(op) || op.Reopens && got == Answer{Known: true, Status: http.StatusConflict}
+	if op.What == Logout && op.Cookie != s.over && isMembers(op.Cookie) { // it ends what the session has become
+		return when(right, state{over: s.cookie, n: s.n})
 	}
-	return Answer{Known: true, Status: http.StatusConflict}
+	return when(right, s)
+}
+
+// dead returns the response to a request with a dead cookie.
+func (s state) dead(op Operation) Answer {
+	switch moved := op.Cookie != s.over; {
+	case op.What == Read:
+		return Answer{Known: true, Status: http.StatusOK}
+	case op.What == Logout:
+		return Answer{Known: true, Status: http.StatusNoContent}
+	case op.What == Login && !(moved && isMembers(op.Cookie)):
+		return Answer{Known: true, Status: http.StatusNoContent, Anew: true}
+	case op.What == Write && (op.Navigate || !moved):
+		return Answer{Known: true, Status: http.StatusOK, Anew: true}
+	default:
+		return Answer{Known: true, Status: http.StatusConflict}
+	}
+}
+
+// isMembers reports whether a cookie is that of a session that somebody has logged in to.
+func isMembers(cookie string) bool {
+	name, _, _ := strings.Cut(cookie, "=")
+	return strings.HasSuffix(name, "-login")
 }
 
 // learn is the step of a session whose history begins in the middle.

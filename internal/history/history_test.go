@@ -34,6 +34,7 @@ var (
 	refused  = Answer{Status: http.StatusConflict}
 	done     = Answer{Status: http.StatusNoContent}
 	loggedIn = Answer{Status: http.StatusNoContent, Cookie: "b"}
+	members  = Answer{Status: http.StatusNoContent, Cookie: "a-login=b"}
 	afresh   = Answer{Status: http.StatusNoContent, Anew: true}
 	anew     = Answer{Status: http.StatusOK, Anew: true}
 	unknown  = Answer{}
@@ -60,15 +61,15 @@ func TestCheck(t *testing.T) {
 		"no answer, and done twice": {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(2)), false},
 		"no answer, and undone":     {begun.tell(3, 0, Write, "a", unknown).tell(5, 6, Read, "a", number(1)).tell(7, 8, Read, "a", number(0)), false},
 
-		"out is out":                     {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).tell(7, 8, Read, "a", number(0)), true},
+		"out is out":                     {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", anew).tell(7, 8, Read, "a", number(0)), true},
 		"revived":                        {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Logout, "a", done).tell(7, 8, Read, "a", number(1)), false},
 		"written after the end":          {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", number(1)), false},
 		"the old cookie after a login":   {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "b", number(1)), true},
 		"the old cookie opens it":        {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", number(1)), false},
 		"a login loses the number":       {begun.tell(3, 4, Write, "a", number(1)).tell(5, 6, Login, "a", loggedIn).tell(7, 8, Read, "b", number(0)), false},
 		"refused, and nobody logged out": {begun.tell(3, 4, Write, "a", refused), false},
-		"a logout without an answer":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", number(1)).tell(7, 8, Write, "a", refused), true},
-		"refused, and alive after that":  {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", refused).tell(7, 8, Write, "a", number(1)), false},
+		"a logout without an answer":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", number(1)).tell(7, 8, Write, "a", anew), true},
+		"anew, and alive after that":     {begun.tell(3, 0, Logout, "a", unknown).tell(5, 6, Write, "a", anew).tell(7, 8, Write, "a", number(1)), false},
 
 		"a double click, both done":      {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", afresh).tell(7, 8, Write, "a", refused), true},
 		"a double click, one done":       {begun.tell(3, 0, Login, "a", unknown).tell(4, 6, Login, "a", loggedIn).tell(7, 8, Write, "b", number(1)), true},
@@ -79,7 +80,13 @@ func TestCheck(t *testing.T) {
 		"a link with a dead cookie":      {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", anew).byLink(), true},
 		"a link is shut out":             {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).byLink(), false},
 		"a link loses what is there":     {begun.tell(3, 4, Write, "a", anew).byLink(), false},
-		"a script with a dead cookie":    {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", anew), false},
+		"a script is shut out":           {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused), false},
+		"a logout with a moved cookie":   {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "a-login=b", done).tell(9, 10, Write, "b", number(1)), false},
+		"the same, of a guest":           {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Logout, "a", done).tell(7, 8, Write, "b", number(1)), true},
+		"a script with a moved cookie":   {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", anew), false},
+		"a link with a moved cookie":     {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", anew).byLink(), true},
+		"a member's login that is done":  {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", Answer{Status: http.StatusNoContent, Cookie: "a-login=c"}).tell(7, 8, Login, "a-login=b", refused), true},
+		"a member's login is done twice": {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", Answer{Status: http.StatusNoContent, Cookie: "a-login=c"}).tell(7, 8, Login, "a-login=b", afresh), false},
 		"a refusal with a cookie":        {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", Answer{Status: http.StatusConflict, Cookie: "b"}), false},
 		"a read that sets a cookie":      {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Read, "a", Answer{Status: http.StatusOK, Cookie: "b"}), false},
 		"a write by a link, while alive": {begun.tell(3, 4, Write, "a", number(1)).byLink(), true},

@@ -87,6 +87,7 @@ func (v *Visitor) Run(ctx context.Context, clients int, seed uint64) {
 func (v *Visitor) turn(ctx context.Context, id int, random *rand.Rand) {
 	s, op := v.choose(random)
 	url := v.Site(random.Float64()) + v.path(op, random.Float64())
+	op.Reopens = op.What == Write && (strings.HasSuffix(url, "/reopen") || strings.HasSuffix(url, "/update"))
 	var got Answer
 	if s == nil {
 		got = v.begin(id, op, url)

@@ -37,8 +37,9 @@ type Config struct {
 	ReadOnly bool
 	// Remembered: Session.Remember has given the session an end.
 	Remembered bool
-	// User was given to Session.Login; "": nobody is logged in.
-	User string
+	// User was given to Session.Login, at LoginTime; "": nobody is logged in.
+	User      string
+	LoginTime time.Time
 	// Keeper keeps the session for as long as it exists. Without a keeper the session has no ID, and a commit
 	// saves nothing.
 	Keeper Keeper
@@ -68,8 +69,9 @@ type Change struct {
 	// Renewed: the session gets a new ID. Renew was called, Login, or Remember in a user's session. Destroyed:
 	// Destroy was called.
 	Renewed, Destroyed bool
-	// User was given to the last Login; "": Login was not called.
-	User string
+	// User was given to the last Login, at LoginTime; "": Login was not called.
+	User      string
+	LoginTime time.Time
 	// Remembered: Remember was called, and changes something. Remember is its last argument.
 	Remembered bool
 	Remember   time.Duration

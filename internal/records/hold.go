@@ -200,12 +200,21 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	if err != nil {
 		h.tenure.release(ctx, h, begun, err)
 	} else {
-		err = h.bury(ctx, begun, successor(h.engine.box(h.id), id))
+		err = h.bury(ctx, begun, h.successor(id))
 	}
 	if err != nil {
 		h.engine.dropLater(id, record.revision, ambiguous)
 	}
 	return failed("renewing", h.id, err)
+}
+
+// successor returns the part of the tombstone that names the new id. A user's session that could not be read has no
+// successor: it was replaced, and did not move.
+func (h *Hold) successor(id string) []byte {
+	if _, _, ofUser := cutTag(h.id); ofUser && h.Record.User == "" {
+		return nil
+	}
+	return nameSuccessor(h.engine.box(h.id), id)
 }
 
 // bury ends the hold and leaves a tombstone, with the part that names a successor. For begun see write.

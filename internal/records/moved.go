@@ -33,8 +33,8 @@ const (
 	sealedToMark = `,"sealed":"`
 )
 
-// successor returns the part of a tombstone that names the new id of the session with this box.
-func successor(b *box, to string) []byte {
+// nameSuccessor returns the part of a tombstone that names the new id of the session with this box.
+func nameSuccessor(b *box, to string) []byte {
 	if b == nil || b.ring.writePlain {
 		return append(append([]byte(toMark), to...), '"')
 	}

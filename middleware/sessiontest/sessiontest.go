@@ -27,7 +27,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -163,11 +162,19 @@ func (st *Site) address() *url.URL {
 	return u
 }
 
-// cookiesOf returns those of the client's cookies that may be its session's.
-func (st *Site) cookiesOf(c *http.Client) []*http.Cookie {
+// cookiesOf returns those of the client's cookies that may be its session's: the member's first.
+func (st *Site) cookiesOf(c *http.Client) (found []*http.Cookie) {
 	if c.Jar == nil {
 		return nil
 	}
 	name := cmp.Or(st.hidden.Cookie.Name, "__Host-session")
-	return slices.DeleteFunc(c.Jar.Cookies(st.address()), func(cookie *http.Cookie) bool { return cookie.Name != name })
+	all := c.Jar.Cookies(st.address())
+	for _, name := range []string{name + "-login", name} {
+		for _, cookie := range all {
+			if cookie.Name == name {
+				found = append(found, cookie)
+			}
+		}
+	}
+	return found
 }

@@ -1,6 +1,7 @@
 package sessiontest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -27,6 +28,9 @@ func (st *Site) Session(c *http.Client) *session.Session {
 		switch {
 		case err == nil:
 			config.Data, config.User = record.Data, record.User
+			if record.User != "" {
+				config.LoginTime = record.Created
+			}
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 		default:
 			st.tb.Fatalf("sessiontest: Session: %v", err)
@@ -107,7 +111,7 @@ func (st *Site) Lose(c *http.Client) {
 	}
 }
 
-// End ends the client's session as a logout elsewhere does, and leaves the client its cookie. End waits for a
+// End ends the client's session as Sessions.End elsewhere does, and leaves the client its cookie. End waits for a
 // request that holds the session.
 func (st *Site) End(c *http.Client) {
 	st.tb.Helper()
@@ -170,14 +174,20 @@ func (st *Site) id(doing string, c *http.Client) string {
 	return id
 }
 
-// find returns the id of the client's cookie, or "".
-func (st *Site) find(c *http.Client) string {
+// find returns the id of the first of the client's cookies that leads to a session, or of the first, or "".
+func (st *Site) find(c *http.Client) (found string) {
 	for _, cookie := range st.cookiesOf(c) {
-		if id, ok := st.Sessions.ID(cookie.Value); ok {
+		id, ok := st.Sessions.ID(cookie.Value)
+		if !ok {
+			continue
+		}
+		found = cmp.Or(found, id)
+		_, err := records.Of(st.store).Load(context.Background(), id, records.Terms{})
+		if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrGone) {
 			return id
 		}
 	}
-	return ""
+	return found
 }
 
 // keyOf returns the key of a record; see package records.

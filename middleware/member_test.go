@@ -1,0 +1,158 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// P4: a script was sent before the visitor had any cookie, and is answered after the login. It begins a guest's
+// session, which does not take the login away.
+func TestAFirstScriptDoesNotUndoALogin(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		v := newVisitor(t)
+		script := newVisitor(t).background("POST", s.URL+"/add") // without a cookie
+		v.navigate("POST", s.URL+"/login/ann").want(t, 200, "")
+		v.Jar.SetCookies(script.Request.URL, script.Cookies())
+		v.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// P4: a session that was ended elsewhere leaves its cookie in the browser. The visitor goes on as a guest, and each
+// request asks Redis for the guest's session only, once the process knows that the other one is dead.
+func TestADeadMembersCookieCostsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		var s *site
+		s = newSite(t, proxy.Pool(t, 4), middleware.Options{}, users(func() *middleware.Sessions { return s.sessions }))
+		v := newVisitor(t)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		id := v.get(s.URL + "/id").body
+		must(t, s.sessions.End(t.Context(), id))
+		v.background("POST", s.URL+"/add").want(t, 200, "1")
+		v.get(s.URL+"/get").want(t, 200, "1")
+		if n := len(v.cookies(s)); n != 2 {
+			t.Fatalf("the visitor has %d cookies, want both", n)
+		}
+		for range 3 {
+			proxy.Forget()
+			v.background("POST", s.URL+"/add").want(t, 200, "*")
+			if n := proxy.RoundTrips(); n != 2 {
+				t.Errorf("%d round trips, want take and commit", n)
+			}
+		}
+		redistest.Elapse(10 * time.Minute)
+		proxy.Forget()
+		v.get(s.URL+"/get").want(t, 200, "4")
+		if n := proxy.RoundTrips(); n < 3 {
+			t.Errorf("%d round trips: the dead cookie is remembered for longer than a few minutes", n)
+		}
+	})
+}
+
+// P4: a logout with an id that has moved since ends what it has become: the visitor meant this login. A guest's id
+// does not do that, since it may have been planted.
+func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		hooks := &audit{}
+		s := newUserSite(t, r, middleware.Options{Hooks: hooks.hooks()})
+		v := s.visitor(t)
+		planted := with(t, v.cookies(s)...)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		old := with(t, v.cookies(s)...)
+		v.get(s.URL+"/renew").want(t, 200, "")
+		v.get(s.URL+"/renew").want(t, 200, "")
+
+		planted.get(s.URL+"/logout").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "ann")
+		id := v.get(s.URL + "/id").body
+		hooks.lines = nil
+		old.get(s.URL+"/logout").want(t, 200, "")
+		hooks.want(t, "end "+id)
+		v.get(s.URL+"/user").want(t, 200, "")
+	})
+}
+
+// P4: a login as another user with a member's id that has moved ends what it has become, since the browser has
+// changed hands. A login of the same user does not.
+func TestALoginOfAnotherUserEndsWhatTheIDHasBecome(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		v := newVisitor(t)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		old := with(t, v.cookies(s)...)
+		v.get(s.URL+"/renew").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "ann")
+		old.get(s.URL+"/login/ann").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "ann")
+		old.get(s.URL+"/login/bob").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "")
+	})
+}
+
+// P4: a login is a new beginning. Nobody inherits the "remember me" or the age of the session before, whether it was
+// a guest's, the user's or another's.
+func TestALoginIsANewBeginning(t *testing.T) {
+	t.Parallel()
+	for before, path := range map[string]string{"a guest": "/add", "the same user": "/login/ann", "another user": "/login/mallory"} {
+		inFakeTime(t, before, func(t *testing.T, r *redistest.Server) {
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			handle(mux, "/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
+			handle(mux, "/times", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, time.Since(s.LoginTime()), " ", time.Until(s.Expires()))
+			})
+			s = newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour, Lifetime: 2 * time.Hour}, mux)
+			v := newVisitor(t)
+			v.get(s.URL+path).want(t, 200, "*")
+			v.get(s.URL+"/remember").want(t, 200, "")
+			v.wantLeft(t, s, r, month)
+			redistest.Elapse(24 * time.Hour)
+
+			v.get(s.URL+"/login/ann").wantMaxAge(t, 0)
+			v.get(s.URL+"/times").want(t, 200, "0s 1h0m0s")
+			v.wantLeft(t, s, r, time.Hour)
+			redistest.Elapse(50 * time.Minute)
+			v.get(s.URL+"/times").want(t, 200, "50m0s 1h0m0s")
+			list, err := s.sessions.List(t.Context(), "ann")
+			if err != nil || len(list) != 1 || time.Since(list[0].Created) != 50*time.Minute {
+				t.Errorf("ann has %+v, %v", list, err)
+			}
+			redistest.Elapse(50 * time.Minute)
+			v.get(s.URL+"/times").want(t, 200, "1h40m0s 20m0s")
+		})
+	}
+}
+
+// P11: Back after the logout must not show the page of before, so a browser keeps none of a member's.
+func TestAMembersPageIsNotStored(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		mux.HandleFunc("/decides", func(w http.ResponseWriter, req *http.Request) {
+			session.FromContext(req.Context()).Len()
+			w.Header().Set("Cache-Control", "private, max-age=5")
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := s.visitor(t)
+		wantControl := func(path, want string) {
+			t.Helper()
+			if a := v.get(s.URL + path); a.Header.Get("Cache-Control") != want {
+				t.Errorf("%s: %v, want %q", path, a.Header, want)
+			}
+		}
+		wantControl("/get", "private")
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		wantControl("/get", "no-store")
+		wantControl("/nothing", "")
+		wantControl("/decides", "private, max-age=5")
+		v.get(s.URL+"/logout").want(t, 200, "")
+		wantControl("/get", "private")
+	})
+}
