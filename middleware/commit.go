@@ -23,7 +23,6 @@ type commit struct {
 	rq     *request
 	by     string      // why the commit is made now
 	change keep.Change // what the handler has done
-	done   []event     // for which hooks must be called
 }
 
 // commit saves the session and releases its lock when it is first called, and after each Reopen. Any other
@@ -35,8 +34,10 @@ func (rq *request) commit(by string, begins bool) error {
 		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
 		}
+		events := rq.events
+		rq.events = nil
 		rq.mu.Unlock()
-		for _, e := range c.done { // a hook may use the request, so mu must be free
+		for _, e := range events { // a hook may use the request, so mu must be free
 			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
 		}
 	}()

@@ -47,14 +47,14 @@ type situation struct {
 
 // situation is called with mu held.
 func (rq *request) situation() situation {
-	moved := rq.came.moved
-	crossed := moved.id != "" && rq.kind != member && !navigates(rq.base.Header)
+	moved := &rq.came.moved
+	crossed := (moved[member].id != "" || moved[guest].id != "") && rq.kind != member && !navigates(rq.base.Header)
 	if rq.sessions.cookies.token != nil {
 		crossed = rq.origin == none && rq.came.kinds != [kinds]bool{}
 	}
 	return situation{
 		origin:      rq.origin,
-		movedMember: moved.id != "" && moved.kind == member,
+		movedMember: moved[member].id != "",
 		crossed:     crossed,
 		userLost:    rq.hold != nil && rq.hold.Record.User == "" && isOfUser(rq.identity.knownID()),
 	}

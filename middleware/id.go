@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -94,7 +95,8 @@ func (c *commit) changeID(ctx context.Context, do action) error {
 		if s.cookies.token != nil {
 			return errNoAccess
 		}
-		return fmt.Errorf("middleware: session %s has got another id: %w", rq.came.moved.id, store.ErrGone)
+		moved := cmp.Or(rq.came.moved[member].id, rq.came.moved[guest].id)
+		return fmt.Errorf("middleware: session %s has got another id: %w", moved, store.ErrGone)
 	}
 	return c.logOut(ctx)
 }
@@ -103,7 +105,7 @@ func (c *commit) changeID(ctx context.Context, do action) error {
 // not appear on a shared computer after the logout.
 func (c *commit) logOut(ctx context.Context) error {
 	rq, s := c.rq, c.rq.sessions
-	if err := c.endSuccessor(ctx, ""); err != nil {
+	if err := c.endSuccessor(ctx, rq.came.moved[member].to); err != nil {
 		return err
 	}
 	if hold := rq.hold; hold != nil {
@@ -113,7 +115,7 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			c.done = append(c.done, event{do: destroy, old: rq.identity.knownID()})
+			c.rq.events = append(c.rq.events, event{do: destroy, old: rq.identity.knownID()})
 		}
 		rq.saved = true
 	}
@@ -150,10 +152,11 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		key.tag = tag[:]
 	}
 	if change.User != "" {
-		ctx = records.WithArrival(ctx, rq.identity.arrival())
-		if err := c.endSuccessor(ctx, change.User); err != nil {
+		instead, err := c.takeOver(ctx)
+		if err != nil {
 			return err
 		}
+		ctx = records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), instead)
 	}
 	id, k := key.publicID(), guest
 	if change.Renewed {
@@ -168,14 +171,14 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	case do == renew:
 		hold := rq.hold
 		rq.hold, hold.Record = nil, record
-		err = hold.Renew(ctx, id, change.Data())
+		err = hold.Renew(ctx, id, c.change.Data())
 		record.Own = hold.Record.Own // a new id does not keep all of them
 	default:
-		record.Data = change.Data()
+		record.Data = c.change.Data()
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
 	if err == nil {
-		c.done = append(c.done, event{do, rq.identity.knownID(), id})
+		c.rq.events = append(c.rq.events, event{do, rq.identity.knownID(), id})
 		rq.identity.setID(id)
 		rq.identity.setStored(record.Created, record.Own)
 		rq.setCookie(k, cookie)

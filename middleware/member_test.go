@@ -156,3 +156,94 @@ func TestAMembersPageIsNotStored(t *testing.T) {
 		wantControl("/get", "private")
 	})
 }
+
+// browserThatGot returns a visitor with the cookies of these answers, which came in this order.
+func browserThatGot(t *testing.T, answers ...answer) *visitor {
+	t.Helper()
+	v := newVisitor(t)
+	for _, a := range answers {
+		a.want(t, 200, "")
+		v.Jar.SetCookies(a.Request.URL, a.Cookies())
+	}
+	return v
+}
+
+// P4: a double click on "Log in". Both responses come, or only one does, in any order: the visitor is logged in, has
+// the cart of before, and is on the list once. RefuseLogin refuses neither, also if there was no session before.
+func TestADoubleClickIsOneLogin(t *testing.T) {
+	t.Parallel()
+	for _, before := range []string{"a cart", "nothing"} {
+		for answers, order := range map[string][]int{"first": {0}, "second": {1}, "first, second": {0, 1}, "second, first": {1, 0}} {
+			inFakeTime(t, before+", "+answers, func(t *testing.T, r *redistest.Server) {
+				hooks := &audit{}
+				s := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true, Hooks: hooks.hooks()})
+				cart := newVisitor(t)
+				want := "0"
+				if before == "a cart" {
+					cart.get(s.URL+"/add").want(t, 200, "1")
+					want = "1"
+				}
+				page := with(t, cart.cookies(s)...)
+				both := []answer{page.navigate("POST", s.URL+"/login/ann"), page.navigate("POST", s.URL+"/login/ann")}
+				var got []answer
+				for _, i := range order {
+					got = append(got, both[i])
+				}
+				v := browserThatGot(t, got...)
+				list, err := s.sessions.List(t.Context(), "ann")
+				if err != nil || len(list) != 1 {
+					t.Errorf("ann has %+v, %v", list, err)
+				}
+				hooks.lines = nil
+				v.get(s.URL+"/user").want(t, 200, "ann")
+				v.get(s.URL+"/get").want(t, 200, want)
+				if newest := order[len(order)-1]; newest == 1 && len(hooks.lines) != 1 {
+					t.Errorf("the hooks tell %q, want the end of the older one", hooks.lines)
+				}
+				another := newVisitor(t).get(s.URL + "/login/ann") // in another browser
+				another.want(t, 403, "*")
+			})
+		}
+	}
+}
+
+// P4: what gives way ends when somebody comes back with the newer login, and not before. Only the newer one ends the
+// older.
+func TestALoginGivesWayToTheNextOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		guest := s.visitor(t)
+		page := with(t, guest.cookies(s)...)
+		first := browserThatGot(t, page.get(s.URL+"/login/ann"))
+		second := browserThatGot(t, page.get(s.URL+"/login/ann"))
+		first.get(s.URL+"/user").want(t, 200, "ann") // comes first
+		second.get(s.URL+"/user").want(t, 200, "ann")
+		first.get(s.URL+"/user").want(t, 200, "ann")
+
+		third := browserThatGot(t, second.get(s.URL+"/renew"))
+		crossing := with(t, second.cookies(s)...)
+		fourth := browserThatGot(t, crossing.get(s.URL+"/login/ann"))
+		fourth.get(s.URL+"/add").want(t, 200, "2") // the values went along
+		third.get(s.URL+"/user").want(t, 200, "")
+		first.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// P4: a planted guest's cookie gives nobody power over a login: neither a logout with it nor a login as another user
+// ends what the id has become, and a login as the same user ends only what nobody has come back with.
+func TestAPlantedCookieEndsNoLogin(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		planted := s.visitor(t)
+		mallory := with(t, planted.cookies(s)...)
+		ann := browserThatGot(t, mallory.get(s.URL+"/login/ann"))
+		mallory.get(s.URL+"/logout").want(t, 200, "")
+		other := browserThatGot(t, mallory.get(s.URL+"/login/mallory"))
+		other.get(s.URL+"/get").want(t, 200, "0") // nor does it show what was in it
+		other.get(s.URL+"/user").want(t, 200, "mallory")
+		ann.get(s.URL+"/user").want(t, 200, "ann")
+		again := browserThatGot(t, mallory.get(s.URL+"/login/ann"))
+		again.get(s.URL+"/user").want(t, 200, "ann")
+		ann.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}

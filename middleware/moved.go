@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/internal/values"
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A movedID is an id that came with a request, and that a Login or Renew has moved less than a minute ago.
+// A movedID is an id that came with a request, and that a Login or Renew has moved less than a minute ago. The zero
+// movedID is none.
 type movedID struct {
-	cameID
+	id string
 	to string // the new id; "" if it cannot be known
 }
 
@@ -37,30 +39,56 @@ func (s *Sessions) successor(ctx context.Context, id string) (_ string, r record
 	return "", records.Record{}, nil
 }
 
-// endSuccessor ends the session that a member's moved id has become: at a logout, and at a login of another user
-// than stays, since the browser has changed hands then. It does not end that of a guest's moved id: whoever has
-// planted a guest's cookie could log its visitors out.
-func (c *commit) endSuccessor(ctx context.Context, stays string) error {
-	rq, s := c.rq, c.rq.sessions
-	moved := rq.came.moved
-	if moved.id == "" || moved.kind != member {
-		return nil
-	}
+// endSuccessor ends the session that id is, or has become.
+func (c *commit) endSuccessor(ctx context.Context, id string) error {
 	for {
-		id, record, err := s.successor(ctx, moved.to)
-		if id == "" || id == rq.identity.knownID() || err == nil && stays != "" && record.User == stays {
+		next, _, err := c.rq.sessions.successor(ctx, id)
+		if next == "" || next == c.rq.identity.knownID() {
 			return err
 		}
-		switch err = s.store.End(ctx, id); {
+		id = next
+		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.done = append(c.done, event{do: destroy, old: id})
+			c.rq.events = append(c.rq.events, event{do: destroy, old: id})
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
-			moved.to = id
 		case errors.Is(err, store.ErrNotFound):
 			return nil
 		default:
 			return err
 		}
 	}
+}
+
+// takeOver is for a login that comes with ids that have moved.
+//
+// If such an id has become a session of the same user, and nobody has come back with it, then a login's response was
+// lost, or dropped by a second click. The new session takes the values of that one over, under those that the handler
+// has set, and replaces it: takeOver returns its id.
+//
+// If a member's id has become a session of another user, the browser has changed hands, and takeOver ends that
+// session. A guest's id may have been planted by somebody who could log other people out in this way.
+func (c *commit) takeOver(ctx context.Context) (instead []string, _ error) {
+	rq, user := c.rq, c.change.User
+	for k, moved := range rq.came.moved {
+		id, record, err := rq.sessions.successor(ctx, moved.to)
+		switch {
+		case errors.Is(err, store.ErrUnavailable):
+			return nil, err
+		case err != nil, id == "", id == rq.identity.knownID():
+		case record.User == user && record.Unclaimed():
+			under, err := values.Parse(record.Encoded())
+			if err != nil { // a login does not depend on what was there before
+				continue
+			}
+			all := c.change.Snapshot.Values()
+			all.Fill(under)
+			c.change.Snapshot, instead = all.Snapshot(), append(instead, id)
+		case record.User != "" && record.User != user && kind(k) == member:
+			if err := c.endSuccessor(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return instead, nil
 }

@@ -75,10 +75,13 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			continue
 		}
 		record, err = o.acquire(came.id)
+		if err == nil && record.Unclaimed() {
+			err = o.claim(came.id, record)
+		}
 		moved, hasMoved := errors.AsType[*records.Moved](err)
 		switch {
-		case hasMoved && rq.came.moved.id == "":
-			rq.came.moved = movedID{came, moved.To}
+		case hasMoved && rq.came.moved[came.kind].id == "":
+			rq.came.moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 			if len(others) > 0 {
@@ -101,6 +104,21 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq.identity.setID("")
 	rq.origin, rq.kind = none, guest
 	return records.Record{}, nil
+}
+
+// claim notes that the client of a login has come back with its session. Older sessions that the login has replaced
+// end now: see package records.
+func (o *opening) claim(id string, record records.Record) error {
+	rq := o.rq
+	ended, err := rq.sessions.store.Claim(o.ctx, id, record)
+	for _, old := range ended {
+		rq.events = append(rq.events, event{do: destroy, old: old})
+	}
+	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment
+		rq.releaseLock()
+		rq.first = nil
+	}
+	return err
 }
 
 // acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the

@@ -69,12 +69,13 @@ type request struct {
 	begun     bool                // the response has begun, after a commit that succeeded
 	err       error               // of the last commit
 	cookies   [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
+	events    []event             // for which hooks must be called after the next commit
 }
 
 // came is what the request's cookies say, besides the session that they open.
 type came struct {
 	kinds [kinds]bool // there is a genuine cookie of the kind
-	moved movedID     // the member's id, or else the guest's, that has moved; the zero movedID if there is none
+	moved [kinds]movedID
 }
 
 // SessionID implements keep.Keeper.

@@ -153,6 +153,7 @@ func TestMaxSessions(t *testing.T) {
 		strict := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
 		one, two := newVisitor(t), newVisitor(t).everywhere()
 		one.get(gentle.URL+"/login/ann").want(t, 200, "")
+		one.get(gentle.URL+"/user").want(t, 200, "ann")
 		two.get(strict.URL+"/add").want(t, 200, "1")
 		two.get(strict.URL+"/login/ann").want(t, 403, "You are logged in too often. Please log out elsewhere first.")
 		two.get(strict.URL+"/get").want(t, 200, "1")

@@ -31,6 +31,7 @@ var arguments = map[string][]string{
 	"ends":    {"1700000000000", "1700000050000", "1700000100000", "1699999900000", "abc"},
 	"most":    {"-1", "-1", "0", "1", "2", ""},
 	"refuse":  {"0", "1"},
+	"instead": {"", "", "rec:1", "rec:2", "rec:3 rec:1"},
 	"flag?":   {"", "", "1"},
 	"now":     {"1700000000000", "1700000000000", "1700000000000", "1700000200000", "", "abc"},
 	"size":    {"100000", "100000", "100000", "20", "x"},
@@ -114,7 +115,8 @@ func (g generator) epoch() string { return g.of(arguments["epoch"]...) }
 
 // marked returns a possible mark of a user.
 func (g generator) marked() string {
-	return g.of("", "nonsense", g.epoch(), g.epoch(), g.epoch()+" rec:1", g.epoch()+" rec:2 rec:1", g.epoch()+" rec:1 rec:2 rec:3")
+	unclaimed := g.of("", "", " ~rec:1>...........", " ~rec:1>rec:2 ~rec:2>rec:3", " ~rec:2>........... ~rec:1>rec:2 ~rec:3>rec:1", " ~rec:9>rec:1")
+	return g.of("", "nonsense", g.epoch(), g.epoch()+unclaimed, g.epoch()+" rec:1"+unclaimed, g.epoch()+" rec:2 rec:1"+unclaimed, g.epoch()+" rec:1 rec:2 rec:3"+unclaimed)
 }
 
 // own returns the timeouts that a session itself has; most have none.

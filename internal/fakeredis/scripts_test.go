@@ -34,7 +34,8 @@ var signatures = map[string]signature{
 	"internal/records/take.lua":       {"record lock queue", "token lease size began place idle now flag?"},
 	"internal/records/endall.lua":     {"mark list", "sent within name member*"},
 	"internal/records/user_lost.lua":  {"mark list", ""},
-	"internal/records/login.lua":      {"record lock queue mark list", "sent within sent stamp text lease lease old most refuse epoch"},
+	"internal/records/login.lua":      {"record lock queue mark list", "sent within sent stamp text lease lease old most refuse epoch instead flag?"},
+	"internal/records/claim.lua":      {"record lock queue mark list record", ""},
 }
 
 // ofUser follows the file of a script that is called for the session of a user.
@@ -42,11 +43,11 @@ const ofUser = ", of a user"
 
 // The same scripts get other keys for the sessions of users.
 func init() {
-	for _, name := range []string{"commit", "drop", "end", "extend", "load", "optimistic", "take"} {
+	for _, name := range []string{"claim", "commit", "drop", "end", "extend", "load", "optimistic", "take"} {
 		file := "internal/records/" + name + ".lua"
 		keys := map[string]string{
 			"commit": "record lock queue mark staged/list?", "optimistic": "record lock queue mark staged?",
-			"drop": "record lock queue mark list", "end": "record lock queue mark list",
+			"claim": "record lock queue mark list record", "drop": "record lock queue mark list", "end": "record lock queue mark list",
 		}[name]
 		signatures[file+ofUser] = signature{cmp.Or(keys, "record lock queue mark"), signatures[file].args}
 	}

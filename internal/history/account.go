@@ -61,6 +61,7 @@ const (
 	endAll = "end all"
 	list   = "list"
 	saw    = "saw" // what the handler of a refused request has seen
+	claims = "claims"
 )
 
 // A deed is one request of an account.

@@ -34,7 +34,12 @@ func (l *life) check(sound bool) error {
 
 // moves returns the moves that must be ordered.
 func (l *life) moves(sound bool) (all []move) {
+	claimed := make(map[string]bool)
 	for _, r := range l.done {
+		if withSession := r.op.what != list && r.op.what != end && r.op.what != endAll; withSession && r.op.cookie != "" && !claimed[r.op.cookie] {
+			claimed[r.op.cookie] = true
+			all = append(all, move{client: r.client, deed: deed{what: claims, cookie: r.op.cookie, label: r.op.label}, call: r.call, back: never})
+		}
 		if r.op.what != list {
 			all = append(all, move{client: r.client, deed: r.op, got: r.got, call: r.call, back: r.back,
 				sound: sound, slack: l.underWay(r, -1), beside: l.beside(r), spared: l.spared(r)})
@@ -48,7 +53,7 @@ func (l *life) moves(sound bool) (all []move) {
 			if !r.got.known || shown && l.underWay(r, label) > 0 {
 				continue
 			}
-			all = append(all, move{client: r.client, deed: deed{what: list, label: label}, got: r.got, call: r.call, back: r.back, shown: shown})
+			all = append(all, move{client: r.client, deed: deed{what: list, label: label}, got: r.got, call: r.call, back: r.back, shown: shown, doubtful: l.doubtful(r)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(a.back, b.back) })
@@ -67,6 +72,16 @@ func (l *life) underWay(r record, label int) (n int) {
 		}
 	}
 	return n
+}
+
+// doubtful returns the cookies of logins that may have replaced a session, before r was over, and that no client knows.
+func (l *life) doubtful(r record) (cookies []string) {
+	for _, other := range l.done {
+		if other.op.what == Login && other.call < r.back && (!other.got.known || other.got.status != 200) {
+			cookies = append(cookies, other.op.cookie)
+		}
+	}
+	return cookies
 }
 
 // beside reports whether an EndAll may have been done while r was under way, or so shortly before that the server of r,

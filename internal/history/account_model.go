@@ -11,7 +11,11 @@ import (
 // its number. All sessions are one state, since EndAll is one step: there is no moment at which some have
 // ended and others have not.
 //
-// Five rules are weaker than that, because less is promised:
+// A session is unclaimed until a request comes with its cookie. A login with an old cookie of an unclaimed session
+// takes its number over, and replaces it: the replaced session is not listed any more, and ends when the new one is
+// claimed.
+//
+// Six rules are weaker than that, because less is promised:
 //
 //   - A list is made in two steps. So it is judged for each session separately: a session that it shows
 //     was alive at some moment of the request, and one that it does not show was not.
@@ -21,6 +25,9 @@ import (
 //   - In between, an EndAll that spares the old ID ends the new one.
 //   - The number of sessions that an EndAll has ended is unknown if its reply was lost and it was
 //     repeated.
+//   - A request claims its session before it takes effect. So a claim may come at any time after the request was
+//     sent. If a login with an old cookie got no response, its session may replace another, which is not listed then.
+//     If such a login finds a session that is claimed or ended just then, its number is unknown.
 //   - A login is refused if an EndAll has taken effect since its request arrived. The model does not know
 //     when that was. So an EndAll under way at the same time is enough, or one just before.
 
@@ -31,7 +38,31 @@ type accounts [logins + 1]seat
 type seat struct {
 	cookie string // "": it is over, or has not begun
 	was    string // its earlier cookies, each after a space
-	n      int
+	n      int    // notKnown: the first response tells it
+	begun  int    // its number when it began
+	fresh  bool   // nobody has come with its cookie
+	above  int    // one more than the label of the session that it replaces while both are fresh; 0: none
+}
+
+const notKnown = -1
+
+// replaced reports whether the session with a label gives way to another.
+func (s *accounts) replaced(label int) bool {
+	return slices.ContainsFunc(s[:], func(other seat) bool {
+		return other.cookie != "" && other.fresh && other.above == label+1 && s[label].fresh
+	})
+}
+
+// claim notes that a request has come with the cookie of a session. The sessions that it replaces end.
+func (s *accounts) claim(own *seat) {
+	if own == nil || !own.fresh {
+		return
+	}
+	next := own.above
+	own.fresh, own.above = false, 0
+	for next > 0 && s[next-1].fresh {
+		next, s[next-1] = s[next-1].above, seat{}
+	}
 }
 
 // become returns the session that has moved from a cookie, or nil.
@@ -45,7 +76,17 @@ func (s *accounts) become(cookie string) *seat {
 }
 
 // move gives a session another cookie.
-func (s *seat) move(cookie string) { s.cookie, s.was = cookie, s.was+" "+s.cookie }
+func (s *seat) move(cookie string) {
+	s.cookie, s.was, s.begun, s.fresh, s.above = cookie, s.was+" "+s.cookie, s.n, true, 0
+}
+
+// tells reports whether n is the session's number, which it learns if it is unknown.
+func (s *seat) tells(n int) bool {
+	if s.n == notKnown {
+		s.n = n
+	}
+	return s.n == n
+}
 
 // find returns the session that a cookie opens, or nil.
 func (s *accounts) find(cookie string) *seat {
@@ -66,8 +107,9 @@ type move struct {
 	shown      bool // on the list
 	slack      int  // how many more sessions an EndAll may have found
 	sound      bool
-	beside     bool // an EndAll may have been done while it was under way, or just before
-	spared     bool // an EndAll that was under way has spared its session
+	beside     bool     // an EndAll may have been done while it was under way, or just before
+	spared     bool     // an EndAll that was under way has spared its session
+	doubtful   []string // the old cookies of logins that may have replaced the session on the list
 }
 
 // from returns the state after a move, and whether its response is right. For a move without a response
@@ -75,10 +117,16 @@ type move struct {
 func (m *move) from(s accounts) (after accounts, right bool) {
 	after = s
 	own := after.find(m.cookie)
+	if m.what != end && m.what != endAll && m.what != list && m.what != saw {
+		after.claim(own)
+	}
 	got := &m.got
 	switch {
 	case m.what == list:
-		return s, m.shown == (s[m.label].cookie != "")
+		return s, m.list(&s)
+	case m.what == claims:
+		after.claim(own)
+		return after, true
 	case m.what == saw:
 		return s, own != nil
 	case m.what == endAll:
@@ -96,14 +144,39 @@ func (m *move) from(s accounts) (after accounts, right bool) {
 	case got.known && (got.status != http.StatusOK || got.user == ""):
 		return s, false
 	case m.what == renew && got.known:
+		right = got.cookie != "" && own.tells(got.n)
 		own.move(got.cookie)
-		return after, got.cookie != "" && got.n == own.n
+		return after, right
 	case m.what == renew: // no client has the new cookie
 		return after.without(own), true
+	case m.what == Write && own.n == notKnown:
+		own.n = max(got.n, 1)
 	case m.what == Write:
 		own.n++
 	}
-	return after, !got.known || got.cookie == "" && got.n == own.n
+	return after, !got.known || got.cookie == "" && own.tells(got.n)
+}
+
+// list reports whether the list is right about one session.
+func (m *move) list(s *accounts) bool {
+	one := s[m.label]
+	switch {
+	case m.shown || one.cookie == "":
+		return m.shown == (one.cookie != "" && !s.replaced(m.label))
+	case s.replaced(m.label):
+		return true
+	}
+	return one.fresh && slices.ContainsFunc(strings.Fields(one.was), func(c string) bool { return slices.Contains(m.doubtful, c) })
+}
+
+// top returns the label of the session that has taken the place of the one with a label, or that label.
+func (s *accounts) top(label int) int {
+	for i := range s {
+		if s[i].cookie != "" && s[i].fresh && s[i].above == label+1 {
+			return s.top(i)
+		}
+	}
+	return label
 }
 
 // forget ends the session that a cookie opens, and reports whether there is one.
@@ -126,14 +199,26 @@ func (s *accounts) without(one *seat) accounts {
 
 // login is from for a Login.
 func (m *move) login(s accounts) (after accounts, right bool) {
-	old, begun := s.find(m.cookie), seat{cookie: m.got.cookie}
-	if m.guest {
+	old, begun := s.find(m.cookie), seat{cookie: m.got.cookie, fresh: true}
+	switch {
+	case m.guest:
 		begun.n = 1
-	}
-	if old != nil {
+	case old != nil:
+		s.claim(old)
 		begun = *old
 		begun.move(m.got.cookie)
+	case m.cookie != "":
+		begun.n = notKnown
+		if other := s.become(m.cookie); other != nil && other.fresh {
+			begun.n = other.begun
+			for i := range s {
+				if &s[i] == other {
+					begun.above = s.top(i) + 1
+				}
+			}
+		}
 	}
+	begun.begun = max(begun.n, 0)
 	if m.got.known && m.got.status != http.StatusOK { // its session, or all of the user's sessions, were ended meanwhile
 		return s, old == nil && m.cookie != "" || m.beside
 	}
@@ -169,6 +254,7 @@ func (m *move) endAll(s accounts) (after accounts, right bool) {
 			s[i] = seat{}
 			ended++
 		}
+		s[i].fresh, s[i].above = false, 0 // what is spared counts as claimed
 	}
 	n := m.got.n
 	return s, !m.got.known || m.got.status == http.StatusOK && n <= ended+m.slack && (n >= ended || !m.sound)

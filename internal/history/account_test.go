@@ -54,6 +54,7 @@ func TestCheckOfAccounts(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
 	const gone = 409
+	moved := two.write(5, 6, "a", 1).tell(7, 8, deed{what: renew, cookie: "a"}, outcome{status: 200, user: "ann", n: 1, cookie: "c"})
 	for name, tt := range map[string]struct {
 		tale
 		right bool
@@ -95,6 +96,12 @@ func TestCheckOfAccounts(t *testing.T) {
 		"begins anew, and it is alive":     {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: 200, n: 1, cookie: "g"}), false},
 		"a logout ends what it has become": {two.renew(5, 6, "a", "c").logout(7, 8, "a").over(9, 10, "c").write(11, 12, "b", 1).list(13, 14, 1), true},
 		"a logout ends another":            {two.renew(5, 6, "a", "c").logout(7, 8, "a").over(9, 10, "b"), false},
+		"a login gives way":                {moved.login(9, 10, 2, "a", "d").list(11, 12, 1, 2).write(13, 14, "d", 2).over(15, 16, "c"), true},
+		"a login gives way at once":        {moved.login(9, 10, 2, "a", "d").over(11, 12, "c"), false},
+		"a login is listed twice":          {two.renew(7, 8, "a", "c").login(9, 10, 2, "a", "d").list(11, 12, 0, 1, 2), false},
+		"a login loses the cart":           {moved.login(9, 10, 2, "a", "d").write(11, 12, "d", 1), false},
+		"the older one is used first":      {moved.login(9, 10, 2, "a", "d").write(11, 12, "c", 2).write(13, 14, "d", 2).write(15, 16, "c", 3), true},
+		"a login that is used is replaced": {two.renew(5, 6, "a", "c").write(7, 8, "c", 1).login(9, 10, 2, "a", "d").write(11, 12, "d", 1).over(13, 14, "c"), false},
 		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
 		"refused, and it was ended":        {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: gone}).end(6, 7, "a", 204), true},
 	} {

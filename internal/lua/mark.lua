@@ -1,7 +1,7 @@
 -- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
--- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
--- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
--- and clock.go.
+-- epochs that are still alive, each after a space; the entries of unclaimed sessions, see unclaimed.lua; and
+-- the remembered calls of EndAll, the last one first, each after a comma: SECONDS+MICROSECONDS of Redis's
+-- clock, a colon, and the name. See user.go and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 

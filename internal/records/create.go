@@ -57,7 +57,7 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	// A record that has expired leaves no trace for a late copy of the command. For the half see maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
-		s.prepareLogin(&x, keys, old, &record, t, now)
+		s.prepareLogin(&x, keys, old, s.instead(ctx, keys), &record, t, now)
 		return s.runLogin(ctx, x, id, within, arrival(ctx, now))
 	}
 	reply, err := s.inTime(ctx, x, within)

@@ -194,7 +194,7 @@ func asSent(script *scripting.Script) string {
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, script := range []*scripting.Script{
-		takeScript, loadScript, commitScript, optimisticScript, createScript, dropScript, loginScript, endAllScript,
+		takeScript, loadScript, commitScript, optimisticScript, createScript, dropScript, loginScript, claimScript, endAllScript,
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, s.Another(t))

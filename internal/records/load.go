@@ -19,10 +19,11 @@ import (
 // extended. Without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
-	text, _, err := s.readRecord(ctx, id, t)
+	text, mark, _, err := s.readRecord(ctx, id, t)
 	var record Record
 	if err == nil {
 		record, err = parse(text, s.form(id))
+		record.unclaimed = unclaimedBy(mark, s.recordKeys(id))
 	}
 	return record, failed("loading", id, err)
 }
@@ -32,7 +33,7 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 	t = t.withDefaults()
 	look := t
 	look.TTL = 0
-	text, left, err := s.readRecord(ctx, id, look)
+	text, _, left, err := s.readRecord(ctx, id, look)
 	if err == nil {
 		record, err = parse(text, s.form(id))
 	}
@@ -70,28 +71,26 @@ func (s *Engine) Peek(ctx context.Context, id string, t Terms) (record Record, e
 // own, a guest's, load.lua reverts that, too. Once such a session was seen, load.lua is called at once, which
 // costs less than both.
 
-// readRecord returns the stored record, and its time to live before the call, or 0 if that is unknown. If t has no
-// Lifetime, no session has reached the end of its lifetime.
-func (s *Engine) readRecord(ctx context.Context, id string, t Terms) ([]byte, time.Duration, error) {
+// readRecord returns the stored record, its user's mark, and its time to live before the call, or 0 if that is
+// unknown. If t has no Lifetime, no session has reached the end of its lifetime.
+func (s *Engine) readRecord(ctx context.Context, id string, t Terms) (text []byte, mark string, _ time.Duration, err error) {
 	if err := s.usable(); err != nil {
-		return nil, 0, err
+		return nil, "", 0, err
 	}
 	begun, keys := time.Now(), s.recordKeys(id)
-	var text []byte
 	var had int64
-	var err error
 	plainly := t.TTL == 0 || t.Quiet || t.GuestTTL == 0 && !s.guests.Load()
 	if plainly {
-		text, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
+		text, mark, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
 	}
 	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
-		text, err = s.loadByScript(ctx, keys, s.box(id), t, had, begun)
+		text, mark, err = s.loadByScript(ctx, keys, s.box(id), t, had, begun)
 	}
-	return text, time.Duration(had) * time.Millisecond, err
+	return text, mark, time.Duration(had) * time.Millisecond, err
 }
 
 // loadByScript is load with load.lua. For had see loadPlainly.
-func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t Terms, had int64, begun time.Time) ([]byte, error) {
+func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t Terms, had int64, begun time.Time) (text []byte, mark string, _ error) {
 	// Both tries together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
@@ -107,14 +106,16 @@ func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t T
 	}
 	_, reply, err := s.runner.RoundTrip(ctx, x)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return found(reply, b)
+	text, err = found(reply, b)
+	mark, _ = reply.TextAt(2) // of a guest's session there is none
+	return text, mark, err
 }
 
 // loadPlainly is load without a script. If it returns neither a record nor an error, load.lua must follow.
 // had is the time to live in ms before the call, or 0.
-func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.Bond, t Terms, now time.Time) (text []byte, had int64, _ error) {
+func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.Bond, t Terms, now time.Time) (text []byte, mark string, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
 	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // only the lifetime counts
 	if fixed {
@@ -128,9 +129,9 @@ func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.B
 	commands := append(make([]transport.Command, 0, 4), words[:2:2], words[2:6:6], words[6:]) // room for PING
 	replies, err := s.runner.RoundTripNumbered(ctx, key.(string), commands...)
 	if err != nil {
-		return nil, 0, err
+		return nil, "", 0, err
 	}
-	found, mark := replies[2], ""
+	found := replies[2]
 	if values, _ := found.([]any); ofUser && len(values) == 2 {
 		text, _ := scripting.Text(values[1])
 		found, mark = values[0], string(text)
@@ -148,9 +149,9 @@ func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.B
 		s.guests.Store(true)
 	}
 	if !done || err != nil || ofUser && !alive(mark, keys, record.epoch) || len(text) > t.MaxBytes || guest || left <= ttl || fixed && before < left-time.Second.Milliseconds() {
-		return nil, max(0, before), nil
+		return nil, "", max(0, before), nil
 	}
-	return text, max(0, before), nil
+	return text, mark, max(0, before), nil
 }
 
 // unusable reports whether err means that there is a record, but it cannot be used.

@@ -14,9 +14,9 @@ import (
 var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
 
 // prepareLogin turns x, which creates the record of a user's session, into a login, which also puts the
-// session on the list. old is the id of the session that it replaces, or "".
+// session on the list. old is the id of the session that it replaces, or "". For instead see unclaimed.go.
 func (s *Engine) prepareLogin(
-	x *scripting.RoundTrip, keys sessionKeys, old string, r *Record, t Terms, now time.Time,
+	x *scripting.RoundTrip, keys sessionKeys, old, instead string, r *Record, t Terms, now time.Time,
 ) {
 	before := ""
 	if tag, rest, ofUser := cutTag(old); ofUser && s.listKey(tag) == keys.list {
@@ -30,7 +30,7 @@ func (s *Engine) prepareLogin(
 		most = -1
 	}
 	x.Script = loginScript
-	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch())
+	x.Args = append(x.Args, t.left(r, now).Milliseconds(), before, most, refuse, newEpoch(), instead)
 }
 
 // isOf reports whether id is that of a session of the user.
@@ -45,7 +45,11 @@ func (s *Engine) isOf(id, user string) bool {
 const (
 	loginTooMany = 2
 	loginEnded   = 3
+	loginCrowded = 4
 )
+
+// errCrowded is no refusal: runLogin tries again.
+var errCrowded = errors.New("store: an unclaimed session would give way")
 
 // login runs a login once. It returns the surplus of the user's list: the sessions beyond MaxSessions. Once
 // the record is stored, another run only counts.
@@ -61,6 +65,9 @@ func (s *Engine) login(ctx context.Context, x scripting.RoundTrip, within time.D
 		return nil, ErrGone
 	case refused:
 		return nil, errTaken
+	}
+	if n, _ := reply.IntAt(0); n == loginCrowded {
+		return nil, errCrowded
 	}
 	for i := 1; i < reply.Len(); i++ {
 		member, ok := reply.TextAt(i)

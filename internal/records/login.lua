@@ -8,12 +8,35 @@
 -- ARGV[10] how many other sessions may be on the list, MaxSessions - 1; -1: any number
 -- ARGV[11] '1': a login beyond that is refused
 -- ARGV[12] epoch for a user who has none, 15 digits
--- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {-1,
+-- ARGV[13] sessions that it replaces if they are unclaimed, see unclaimed.go: with a space between them
+-- ARGV[14] '1': expired sessions were taken off the list before; it may be missing
+-- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {4}: an
+-- unclaimed session would give way, perhaps to an expired one that is still on the list; {-1,
 -- Unix µs: now}: it has come too late; {-2, Unix µs: now}: the user's sessions were ended since the
 -- request arrived; or {1} and the surplus sessions, which would end first: written.
 {{template "clock"}}
 {{template "mark"}}
 {{template "record"}}
+{{template "unclaimed"}}
+-- unclaimed returns the entries of a mark for sessions that are on a list, and by what each session is replaced.
+local function unclaimed(mark, list)
+  local order, replaced = {}, {}
+  local all, others = entries(mark)
+  for _, id in ipairs(all) do
+    if redis.call('ZSCORE', list, id) then
+      order[#order + 1], replaced[id] = id, others[id]
+    end
+  end
+  local above = {}
+  for _, id in ipairs(order) do
+    while others[replaced[id]] and not replaced[replaced[id]] do -- it has ended otherwise
+      replaced[id] = others[replaced[id]]
+    end
+    above[replaced[id]] = id
+  end
+  return order, replaced, above
+end
+
 if late then -- rule: a login that comes late begins no session
   return {-1, now}
 end
@@ -49,11 +72,16 @@ else
     return {-2, now}
   end
 end
-local today, surplus, result = math.floor(now / 1000), {}, {1}
+local order, replaced, above = unclaimed(mark or '', list)
+local today, surplus, yielding, result = math.floor(now / 1000), {}, {}, {1}
 if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
-    if other ~= old and other ~= member then
-      surplus[#surplus + 1] = other
+    if other ~= old and other ~= member and not above[other] then
+      local to = surplus
+      if replaced[other] then -- rule: an unclaimed session gives way, and does not count
+        to = yielding
+      end
+      to[#to + 1] = other
     end
   end
   if #surplus > most and ARGV[11] == '1' then
@@ -66,6 +94,40 @@ end
 if again then
   return result
 end
+local crowd = most >= 0 and #surplus + #yielding - most or 0
+if crowd > 0 and #yielding > 0 and ARGV[14] ~= '1' then -- rule: no session gives way to an expired one
+  return {4}
+end
+
+-- withLogin returns the mark with an entry for the new session, and for what it replaces.
+local function withLogin(text)
+  local gives = {}
+  for id in string.gmatch(ARGV[13], '[^ ]+') do
+    while above[id] do -- another login replaces it already
+      id = above[id]
+    end
+    gives[id] = true
+  end
+  for i = 1, crowd do
+    gives[yielding[i] or ''] = true -- rule: a login replaces unclaimed sessions
+  end
+  local last = member
+  for i = #order, 1, -1 do
+    if gives[order[i]] then
+      replaced[last], last = order[i], order[i]
+      while replaced[replaced[last]] do
+        last = replaced[last]
+      end
+    end
+  end
+  replaced[member] = replaced[member] or nothing
+  order[#order + 1] = member
+  while #order > 16 do
+    replaced[table.remove(order, 1)] = nil -- it counts as claimed
+  end
+  return withEntries(text, order, replaced)
+end
+
 local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
 local head, rest = string.match(ARGV[6], '^(.-,"g":)%d+(.*)$')
 -- This comes before all other writes: a full Redis refuses it, but not after the script has written.
@@ -83,5 +145,5 @@ redis.call('PEXPIRE', list, left)
 if calls ~= '' then
   left = math.max(left, 3600000)
 end
-redis.call('SET', marked, mark or epoch .. calls, 'PX', left)
+redis.call('SET', marked, withLogin(mark or epoch .. calls), 'PX', left)
 return result

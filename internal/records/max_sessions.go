@@ -16,13 +16,20 @@ import (
 // runLogin refuses a login or ends another session, it takes expired sessions off the list, and the script
 // counts anew. It counts anew even if prune found none, since another login may have taken them off
 // meanwhile. Later logins do the same for their own surplus. So runLogin ends only sessions that both counts
-// found.
+// found. Nor does an unclaimed session give way before the expired ones are off the list.
 func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time) error {
+	tag, _, _ := cutTag(id)
 	surplus, err := s.login(ctx, x, within, arrived)
+	if errors.Is(err, errCrowded) {
+		if err := s.prune(ctx, tag); err != nil {
+			return err
+		}
+		x.Args = append(x.Args, yes)
+		surplus, err = s.login(ctx, x, within, arrived)
+	}
 	if len(surplus) == 0 && !errors.Is(err, ErrTooManySessions) {
 		return err
 	}
-	tag, _, _ := cutTag(id)
 	if err := s.prune(ctx, tag); err != nil {
 		return err
 	}

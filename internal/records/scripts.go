@@ -24,6 +24,7 @@ var (
 	endScript        = scripting.Golden(texts, "end")
 	loginScript      = scripting.Golden(texts, "login")
 	endAllScript     = scripting.Golden(texts, "endall")
+	claimScript      = scripting.Golden(texts, "claim")
 	userLostScript   = scripting.Golden(texts, "user_lost")
 )
 

@@ -46,6 +46,7 @@ func TestALateLoginBringsNothingBack(t *testing.T) {
 func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		first := login(t, process(t, s), "ann", 1)
+		claim(t, process(t, s), first)
 		st, proxy := tapped(t, s, patient)
 		once(t, s, proxy, loginScript, redistest.DropReply)
 		wantError(t, "a login", tryLogin(t, st, 2, Terms{MaxSessions: 1}), nil)
@@ -66,6 +67,8 @@ func TestARenewIsNotRefused(t *testing.T) {
 		} {
 			st := onPool(s.Pool(t, 8), before)
 			mine, other, third := login(t, st, "ann", 1), login(t, end, "ann", 2), login(t, end, "ann", 3)
+			claim(t, end, other)
+			claim(t, end, third)
 			h, err := end.Take(t.Context(), mine, terms)
 			wantError(t, name+": Take", err, nil)
 			wantError(t, name+": Renew", h.Renew(t.Context(), idOf(end, "ann", 4), []byte("1")), nil)

@@ -63,7 +63,7 @@ func (s *Engine) ListUser(ctx context.Context, user string, t Terms) ([]Listed, 
 // record is bound to its key, and the ids on another user's list lead to no key of this user.
 func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []Listed, _ error) {
 	list, mark := s.listKey(tag), s.markKey(tag)
-	again := []transport.Command{{"GETRANGE", mark, 0, len(nobody) - 1}, {"ZRANGE", list, 0, -1}}
+	again := []transport.Command{{"GET", mark}, {"ZRANGE", list, 0, -1}}
 	replies, err := s.look(ctx, list, again...)
 	seen, current := make(map[string]bool), make(map[string]bool)
 	for round := 0; err == nil; round++ {
@@ -99,14 +99,17 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 	return slices.DeleteFunc(all, func(l Listed) bool { return !current[l.ID] }), nil
 }
 
-// members returns the ids on the list, from the replies to GETRANGE of the mark and ZRANGE of the list.
+// members returns the ids on the list, from the replies to GET of the mark and ZRANGE of the list. It leaves out
+// sessions that give way to another one on the list, and that nobody has come back with: a user sees each login
+// once.
 func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []string, _ error) {
-	epoch, _ := scripting.Text(replies[0])
+	text, _ := scripting.Text(replies[0])
+	mark := string(text)
 	members, ok := replies[1].([]any)
 	if !ok {
 		return nil, fmt.Errorf("%w: the key of a user's list holds another Redis type", ErrCorrupt)
 	}
-	if (len(epoch) > 0 && string(epoch) != nobody) != (len(members) > 0) {
+	if (mark != "" && !strings.HasPrefix(mark, nobody)) != (len(members) > 0) {
 		// Either the mark or the list is lost, so that all sessions have ended. Or a login came in between,
 		// or the last session was ended. Only a script can tell.
 		reply, err := s.runner.Run(ctx, userLostScript, scripting.Keys{s.markKey(tag), s.listKey(tag)})
@@ -114,9 +117,16 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 			return nil, err
 		}
 	}
+	replaced := make(map[string]bool)
 	for _, m := range members {
-		if text, ok := scripting.Text(m); ok {
-			ids = append(ids, tag+"."+string(text))
+		own, _ := scripting.Text(m)
+		if old, unclaimed := replacedBy(mark, string(own)); unclaimed {
+			replaced[old] = true
+		}
+	}
+	for _, m := range members {
+		if own, ok := scripting.Text(m); ok && !replaced[string(own)] {
+			ids = append(ids, tag+"."+string(own))
 		}
 	}
 	return ids, nil

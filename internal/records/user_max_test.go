@@ -13,7 +13,19 @@ func loginOf(t *testing.T, st *Engine, n, most int) (id string) {
 	t.Helper()
 	lapse(time.Millisecond)
 	wantError(t, "a login", tryLogin(t, st, n, Terms{MaxSessions: most}), nil)
-	return idOf(st, "ann", n)
+	id = idOf(st, "ann", n)
+	claim(t, st, id)
+	return id
+}
+
+// claim comes back with a session for the first time.
+func claim(t *testing.T, st *Engine, id string) (ended []string) {
+	t.Helper()
+	r, err := st.Load(t.Context(), id, Terms{})
+	must(t, err)
+	ended, err = st.Claim(t.Context(), id, r)
+	must(t, err)
+	return ended
 }
 
 // With MaxSessions, the session that would expire first makes room for a login, or the login is
@@ -54,6 +66,7 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 		terms := Terms{MaxSessions: most, RefuseLogin: true}
 		for n := range most {
 			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+			claim(t, st, idOf(st, "ann", n))
 		}
 		wantError(t, "a login too many", tryLogin(t, st, most, terms), ErrTooManySessions)
 		for _, n := range []int{7, most - 1} {
@@ -61,6 +74,8 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 		}
 		wantError(t, "a login in place of one that has timed out", tryLogin(t, st, most, terms), nil)
 		wantError(t, "another", tryLogin(t, st, most+1, terms), nil)
+		claim(t, st, idOf(st, "ann", most))
+		claim(t, st, idOf(st, "ann", most+1))
 		wantError(t, "and one too many", tryLogin(t, st, most+2, terms), ErrTooManySessions)
 		wantAlive(t, st, idOf(st, "ann", 0), "0")
 		wantAlive(t, st, idOf(st, "ann", most+1), "0")
@@ -119,8 +134,9 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		loginOf(t, st, 1, 1)
-		id := loginOf(t, interrupt(t, s, func() { must(t, st.End(t.Context(), idOf(st, "ann", 10))) }), 10, 1)
-		wantOver(t, st, id)
+		second := interrupt(t, s, func() { must(t, st.End(t.Context(), idOf(st, "ann", 10))) })
+		wantError(t, "a login", tryLogin(t, second, 10, Terms{MaxSessions: 1}), nil)
+		wantOver(t, st, idOf(st, "ann", 10))
 	})
 }
 

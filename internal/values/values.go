@@ -6,6 +6,7 @@
 package values
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -144,6 +145,15 @@ func (s *Snapshot) Values() Values { return s.values }
 // Size returns how many bytes [Snapshot.AppendTo] appends.
 func (s *Snapshot) Size() int {
 	return max(len("{}"), len("{")+s.values.total) // the last entry has no comma
+}
+
+// Fill puts the values of other under keys that v does not have.
+func (v *Values) Fill(other Values) {
+	for e := range other.each {
+		if _, found := v.Get(e.key); !found {
+			v.Put(e.key, e.raw, math.MaxInt)
+		}
+	}
 }
 
 // Keys returns the keys, sorted.

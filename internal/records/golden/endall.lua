@@ -22,9 +22,9 @@ local now = time[1] * 1000000 + time[2]
 local late = math.abs(now - ARGV[2]) > tonumber(ARGV[3]) -- it has come too late, or with a wrong clock
 
 -- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
--- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
--- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
--- and clock.go.
+-- epochs that are still alive, each after a space; the entries of unclaimed sessions, see unclaimed.lua; and
+-- the remembered calls of EndAll, the last one first, each after a comma: SECONDS+MICROSECONDS of Redis's
+-- clock, a colon, and the name. See user.go and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 

@@ -89,7 +89,7 @@ end
 if #record > tonumber(ARGV[4]) then
   return {4, #record}
 end
-return {1, record}
+return {1, record, mark}
 
 end
 

@@ -3,9 +3,9 @@ local function script()
 -- KEYS[1] mark   KEYS[2] list   ARGV[1] number of the call
 -- Returns 1: one of them is lost, or there are no sessions; 0: both exist.
 -- The part of scripts on the mark of a user. The mark consists of: an epoch; the sessions of earlier
--- epochs that are still alive, each after a space; and the remembered calls of EndAll, the last one
--- first, each after a comma: SECONDS+MICROSECONDS of Redis's clock, a colon, and the name. See user.go
--- and clock.go.
+-- epochs that are still alive, each after a space; the entries of unclaimed sessions, see unclaimed.lua; and
+-- the remembered calls of EndAll, the last one first, each after a comma: SECONDS+MICROSECONDS of Redis's
+-- clock, a colon, and the name. See user.go and clock.go.
 
 local nobody = '000000000000000' -- the epoch of no session
 

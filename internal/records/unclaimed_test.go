@@ -1,0 +1,156 @@
+package records
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// isUnclaimed is what a process reads of the session with an id.
+func isUnclaimed(t *testing.T, st *Engine, id string) bool {
+	t.Helper()
+	loaded, err := st.Load(t.Context(), id, Terms{})
+	must(t, err)
+	h := takeID(t, st, id)
+	defer h.Release(t.Context())
+	if h.Record.Unclaimed() != loaded.Unclaimed() {
+		t.Errorf("unclaimed is %v to Load, %v to Take", loaded.Unclaimed(), h.Record.Unclaimed())
+	}
+	return loaded.Unclaimed()
+}
+
+// A user's session is unclaimed until somebody comes back with it, whether it is taken or only read. Renew makes it
+// unclaimed again, and EndUser claims what it spares. A guest's session is nobody's to claim.
+func TestASessionIsClaimedOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "0")
+		id := login(t, st, "ann", 1)
+		if isUnclaimed(t, st, theID) || !isUnclaimed(t, st, id) {
+			t.Error("a guest's session is unclaimed, or a new login is not")
+		}
+		for range 2 {
+			if ended := claim(t, st, id); len(ended) > 0 || isUnclaimed(t, st, id) {
+				t.Errorf("a claim has ended %q", ended)
+			}
+		}
+		must(t, takeID(t, st, id).Renew(t.Context(), idOf(st, "ann", 2), []byte("1")))
+		if id = idOf(st, "ann", 2); !isUnclaimed(t, st, id) {
+			t.Error("what Renew has begun is claimed")
+		}
+		if _, err := st.EndUser(t.Context(), "ann", id); err != nil || isUnclaimed(t, st, id) {
+			t.Errorf("what EndUser spares is unclaimed, %v", err)
+		}
+	})
+}
+
+// Of two logins, the newer one ends the older when it is claimed, and the list shows only the newer. If the older
+// one is claimed first, both live.
+func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		again := func(n int, instead ...string) string {
+			t.Helper()
+			must(t, st.CreateRecord(WithInstead(t.Context(), instead), idOf(st, "ann", n), recordOfUser("ann"), Terms{}))
+			return idOf(st, "ann", n)
+		}
+		other := login(t, st, "ann", 1)
+		first := login(t, st, "ann", 2)
+		second := again(3, first)
+		third := again(4, first, idOf(st, "bob", 1)) // which replaces the second, too
+		wantListed(t, st, "ann", other, third)
+		wantAlive(t, st, first, "0")
+		if ended := claim(t, st, third); !slices.Equal(ended, []string{second, first}) {
+			t.Errorf("ended: %q", ended)
+		}
+		wantOver(t, st, first)
+		wantOver(t, st, second)
+		wantListed(t, st, "ann", other, third)
+
+		fourth := again(5, other)
+		if ended := claim(t, st, other); len(ended) > 0 {
+			t.Errorf("the older one has ended %q", ended)
+		}
+		if ended := claim(t, st, fourth); len(ended) > 0 {
+			t.Errorf("the newer one has ended %q, which was claimed", ended)
+		}
+		fifth := again(6, third)
+		claim(t, st, fifth)
+		wantListed(t, st, "ann", other, third, fourth, fifth)
+	})
+}
+
+// An unclaimed session does not count under RefuseLogin: it gives way. The chain of those that give way stays whole if
+// one of them ends otherwise.
+func TestUnclaimedSessionsGiveWay(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1, RefuseLogin: true}
+		for n := range 4 {
+			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+			wantListed(t, st, "ann", idOf(st, "ann", n))
+		}
+		must(t, st.End(t.Context(), idOf(st, "ann", 2)))
+		wantError(t, "a login", tryLogin(t, st, 4, terms), nil)
+		want := []string{idOf(st, "ann", 3), idOf(st, "ann", 1), idOf(st, "ann", 0)}
+		if ended := claim(t, st, idOf(st, "ann", 4)); !slices.Equal(ended, want) {
+			t.Errorf("ended: %q, want %q", ended, want)
+		}
+		wantError(t, "a login beside one in use", tryLogin(t, st, 5, terms), ErrTooManySessions)
+		wantListed(t, st, "ann", idOf(st, "ann", 4))
+	})
+}
+
+// A mark has room for sixteen unclaimed sessions. Those that do not fit any more count as claimed, and are not ended
+// by another login.
+func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for n := range 20 {
+			login(t, st, "ann", n)
+		}
+		for n := range 20 {
+			if got := isUnclaimed(t, st, idOf(st, "ann", n)); got != (n >= 4) {
+				t.Errorf("session %d is unclaimed: %v", n, got)
+			}
+		}
+		mark, _ := s.Get(t, st.markKey("nokXbrZKaxmiM5KT"))
+		if len(mark) > 420 {
+			t.Errorf("the mark has %d bytes", len(mark))
+		}
+	})
+}
+
+// A claim and a login that come twice, or without their reply, do the same as once.
+func TestALateClaimEndsNothingNew(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, proxy := tapped(t, s, patient)
+		first := login(t, st, "ann", 1)
+		once(t, s, proxy, loginScript, redistest.DropReply)
+		must(t, st.CreateRecord(WithInstead(t.Context(), []string{first}), idOf(st, "ann", 2), recordOfUser("ann"), Terms{}))
+		second := idOf(st, "ann", 2)
+		var claims []redistest.Command
+		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, claimScript) {
+				claims = append(claims, cmd)
+			}
+			return redistest.Pass
+		})
+		if ended := claim(t, st, second); !slices.Equal(ended, []string{first}) || isUnclaimed(t, st, second) {
+			t.Errorf("ended: %q", ended)
+		}
+		third := login(t, st, "ann", 3)
+		again(t, s, claims...)
+		wantAlive(t, st, third, "0")
+		if !isUnclaimed(t, st, third) {
+			t.Error("the copy has claimed another session")
+		}
+		if len(claims) == 0 {
+			t.Error("no claim was seen")
+		}
+	})
+}
