@@ -76,6 +76,6 @@
 // the session, and the minute of a staged record. The watchdog, except for what it may find. A Redis that
 // restarts, is full, refuses commands or forgets keys; a subscription that is lost while its process lives.
 // Renew's second ID, large records that are written without the lock, corrupt records, locks elsewhere. The
-// simulation above this package covers these, at random. Package users, below this one, explores how
-// sessions begin and end.
+// simulation above this package covers these, at random. Below this package, users explores how sessions
+// begin and end, and jar what the cookies of a browser are worth.
 package model
