@@ -255,6 +255,30 @@ func ExampleOptions_discard() {
 
 func changePassword(r *http.Request, _ string) bool { return r.PostFormValue("new") != "" }
 
+// A page that matters more than others asks for a new login.
+func Example_freshLogin() {
+	showPasswordForm := func(http.ResponseWriter, *http.Request) {}
+	mux.HandleFunc("GET /password", func(w http.ResponseWriter, r *http.Request) {
+		if time.Since(session.FromContext(r.Context()).LoginTime()) > 5*time.Minute { // a guest's is zero
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		}
+		showPasswordForm(w, r)
+	})
+}
+
+// A page's script learns that its visitor is a guest now.
+func Example_loggedOutElsewhere() {
+	mux.HandleFunc("POST /draft", func(w http.ResponseWriter, r *http.Request) {
+		s := session.FromContext(r.Context())
+		if s.User() == "" {
+			http.Error(w, "you are not logged in any more", http.StatusUnauthorized)
+			return
+		}
+		s.Set("draft", r.PostFormValue("text"))
+	})
+}
+
 // A page of my devices, with a button for each.
 func ExampleSessions_List() {
 	devices := func(w http.ResponseWriter, r *http.Request) {
