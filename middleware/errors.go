@@ -51,9 +51,9 @@ func ruleOf(err error) rule {
 //
 //   - 503 if a retry may succeed: the session was busy for too long, its lock was lost, another request has
 //     changed it, Redis is unavailable, the client has gone away, or the request's own deadline has passed;
-//   - 409 for a write to a session that another request has ended;
-//   - 401 with Options.Token: the same, and a write of a request that has no token, or whose token leads
-//     to no session any more;
+//   - 409 for a write in the background with an ID that a login has just moved, for a login that EndAll has
+//     overtaken, and for a session that has ended when it is reopened;
+//   - 401 with Options.Token: for a write of a request that has no token, or whose token leads to no session;
 //   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.
 //     Options.OnError is never called with store.ErrNotFound: a request without a session begins a new session;
 //   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;

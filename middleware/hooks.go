@@ -24,7 +24,8 @@ type Hooks struct {
 	// Renew is called when a session has got another ID, by session.Renew or Login, or by Remember if a user
 	// is logged in. The old ID is dead.
 	Renew func(ctx context.Context, old, id string)
-	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll.
+	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll, or because the same user
+	// has logged in again and nobody had come back with it.
 	End func(ctx context.Context, id string)
 }
 

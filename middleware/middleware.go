@@ -58,8 +58,8 @@ package middleware
 //	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
 //	    response.sendBuffered    response.go        sends the header, and the buffer
 //
-// commit_action.go also says what happens to an id whose session has ended. Commits that begin or end a session's
-// id, as at a login, are in id.go. The status of each error is in errors.go. Two Sessions around one handler are in
+// cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
+// session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of each error is in errors.go. Two Sessions around one handler are in
 // nested.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
@@ -106,9 +106,10 @@ type Options struct {
 	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
 	// saves the session early. Default 64 KiB.
 	Buffer int
-	// Cookie is the pattern of the session's cookie. Without a Name: Name "__Host-session" and Secure. Path "/"
-	// and SameSite=Lax unless set, HttpOnly always. With a MaxAge, which should be Lifetime, the cookie stays
-	// when the browser is closed. session.Remember does the same for a single session.
+	// Cookie is the pattern of the session's cookies: that of a guest has the Name, and that of a member, after
+	// Login or Renew, has "-login" behind the Name. Without a Name: Name "__Host-session" and Secure. Path "/" and
+	// SameSite=Lax unless set, HttpOnly always. With a MaxAge, which should be Lifetime, the cookie stays when the
+	// browser is closed. session.Remember does the same for a single session.
 	Cookie http.Cookie
 	// Token returns the session's token that a request carries, or "", for clients that keep no cookie.
 	// [Bearer] is for Authorization headers. With Token, cookies are neither read nor set: the handler gives
@@ -118,9 +119,10 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that number ends the
 	// session that would expire first. With RefuseLogin the login fails instead, with
-	// store.ErrTooManySessions, which is a 403. RefuseLogin without MaxSessions is an error. Default 1,000:
-	// more than people need, and so few that a program that logs in again and again, and keeps no cookie,
-	// does not harm other users.
+	// store.ErrTooManySessions, which is a 403. A session that nobody has come back with since its login gives
+	// way before either, since its response may have been lost. RefuseLogin without MaxSessions is an error.
+	// Default 1,000: more than people need, and so few that a program that logs in again and again, and keeps
+	// no cookie, does not harm other users.
 	MaxSessions int
 	RefuseLogin bool
 	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256

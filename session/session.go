@@ -173,8 +173,7 @@ func (s *Session) Keys() iter.Seq[string] {
 }
 
 // ID returns the public ID: safe to log, useless to an attacker. It names the record in the store. [Session.Renew]
-// and [Session.Login] change the ID at the commit; until then ID returns the old one. The same holds when a new
-// session replaces one that another request has ended.
+// and [Session.Login] change the ID at the commit; until then ID returns the old one.
 func (s *Session) ID() string {
 	if s.keeper == nil {
 		return ""
