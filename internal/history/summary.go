@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/anishathalye/porcupine"
 )
 
 // A Summary counts the requests of a visitor, or of several.
 type Summary struct {
-	Answered, Silent int // with and without a response
+	Answered, Silent int // with and without a response, except those whose session a logout has ended under them
 	Writes           int // with a response
 	Sessions         int
 	Anew             int           // of them begun with a dead cookie, by a login or a navigation
@@ -40,11 +43,29 @@ func (v *Visitor) WroteSince(moment time.Time) bool {
 func (v *Visitor) Summary() Summary {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Summary{Answered: v.answered, Silent: v.silent, Why: v.why, Writes: v.writes, Longest: v.longest, Sessions: len(v.over), Anew: v.afresh}
+	s := Summary{Answered: v.answered, Silent: v.silent - v.endedUnderWay(), Why: v.why, Writes: v.writes, Longest: v.longest, Sessions: len(v.over), Anew: v.afresh}
 	if v.now != nil {
 		s.Sessions++
 	}
 	return s
+}
+
+// endedUnderWay returns how many requests without a response were under way beside a logout with an old cookie of
+// their session, which does not wait for them, or came just after it: a process may lend a session without a user once
+// more after its end.
+func (v *Visitor) endedUnderWay() (n int) {
+	const lent = int64(time.Second)
+	for _, s := range v.sessions() {
+		for _, failed := range s.silent {
+			if slices.ContainsFunc(s.operations, func(op porcupine.Operation) bool {
+				in := op.Input.(Operation)
+				return in.What == Logout && isMembers(in.Cookie) && op.Call < failed.Return && failed.Call-lent < op.Return
+			}) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // most is the largest number of mistakes that are reported.

@@ -53,6 +53,7 @@ type session struct {
 	wrote      bool                  // a write had a response, so the number is not 0 any more
 	next       *session              // the session with which the visitor continues, if any
 	empties    []porcupine.Operation // see forgotten
+	silent     []porcupine.Operation // the requests without a response, with the time at which they failed
 }
 
 const (
@@ -186,6 +187,7 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 	if !got.Known {
 		v.silent++
 		v.why = got.Why
+		s.silent = append(s.silent, porcupine.Operation{Input: op, Call: int64(call), Return: int64(back)})
 		if op.What == Read || op.What == Begin {
 			return got // it has no effect that any client can see
 		}
