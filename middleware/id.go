@@ -86,6 +86,10 @@ func isBase64(s string, size int) bool {
 // changeID begins or ends an id, and so changes the cookie.
 func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	rq, s, hold := c.rq, c.rq.sessions, c.rq.hold
+	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
+		rq.stepOut()
+		defer rq.watchStored()
+	}
 	switch do {
 	case create, anew, renew:
 		return c.beginID(ctx, do)

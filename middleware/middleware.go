@@ -165,6 +165,7 @@ type Sessions struct {
 	terms   records.Terms
 	cookies cookies
 	damper  *damper
+	watch   *watch
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
@@ -192,7 +193,8 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: &damper{kinds: make(map[string]*flow)}}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, damper: &damper{kinds: make(map[string]*flow)},
+		watch: newWatch(engine, terms)}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,
@@ -232,6 +234,7 @@ func (rw *response) run(next http.Handler) {
 	rq := &rw.request
 	rq.context.Context, rq.context.request = rq.base.Context(), rq
 	finished := false
+	defer rq.leaveWatch() // last, when neither a commit nor a Reopen can make it enter any more
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
 			rq.context.endContext(nil)

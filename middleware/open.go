@@ -62,6 +62,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 		rq.logFailure(err)
 	}
 	rq.session = opened
+	if err == nil {
+		rq.watchStored()
+	}
 	return opened, err
 }
 
@@ -109,7 +112,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		return s.store.Load(o.ctx, id, s.terms)
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
-		rq.hold.OnLost(rq.context.endContext)
+		rq.hold.OnLost(rq.lost)
 		return rq.hold.Record, second.err
 	case second != nil && second.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
@@ -127,7 +130,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
 	rq.waited += time.Since(began)
 	if rq.hold != nil {
-		rq.hold.OnLost(rq.context.endContext)
+		rq.hold.OnLost(rq.lost)
 		record = rq.hold.Record
 	}
 	return record, err

@@ -73,7 +73,7 @@ func (rq *request) reopen(ctx context.Context) error {
 	defer rq.context.stopAwaiting()
 	o := opening{rq: rq, ctx: ctx, lock: rq.mode == Optimistic}
 	record, err := records.Record{}, context.Cause(ctx)
-	if err == nil && (rq.origin == locked || rq.origin == readOnly || rq.origin == optimistic) {
+	if err == nil && rq.origin.isStored() {
 		rq.waited = 0
 		record, err = o.acquire(rq.identity.knownID())
 	}
@@ -97,6 +97,8 @@ func (rq *request) closedForGood() error {
 		return fmt.Errorf("after a commit that failed: %w", rq.err)
 	case rq.origin == ended:
 		return gone("session " + rq.identity.knownID() + " was ended by this request")
+	case context.Cause(&rq.context) == session.ErrEnded: // otherwise the error would tell of a client that has gone away
+		return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ var (
 //
 //   - the mu of requests inside this request (nested.go), but not of requests around it;
 //   - the mutex of the session.Session, and the store's;
-//   - identity.mu and handlerContext.mu, which are held for a few assignments only.
+//   - identity.mu, handlerContext.mu and the watch's, which are held for a few assignments only.
 //
 // The mutex of session.Start is locked before mu.
 type request struct {
@@ -44,11 +44,13 @@ type request struct {
 	second   *secondRun      // not nil if the handler runs a second time: see optimistic.go
 	identity identity
 	nesting
+	watched place // guarded by the watch: see watch.go
 
 	// A late change looks at these, and must not wait for a commit: see late.go.
 	late         atomic.Pointer[error]    // the first change that came after the commit
 	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 	commitFailed atomic.Bool              // and its error becomes the response
+	endsItself   atomic.Bool              // the handler has ended its own session by End or EndAll, or is about to
 
 	mu   sync.Mutex // guards the rest
 	mode Mode       // written with identity.mu held, too: either mutex is enough to read it

@@ -77,9 +77,12 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	if !isID(id) {
 		return errNoID
 	}
+	back := s.stepAside(ctx)
 	if err := s.store.End(ctx, id); err != nil {
+		back()
 		return err
 	}
+	back(id)
 	s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	return nil
 }
@@ -114,7 +117,9 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 			return 0, errNoID
 		}
 	}
+	back := s.stepAside(ctx)
 	ended, err := s.store.EndUser(ctx, user, except...)
+	back(ended...)
 	// A later login of the same request counts as having arrived after this EndAll.
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {

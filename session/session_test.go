@@ -117,6 +117,7 @@ var _ keep.Keeper = keeper{}
 func (k keeper) SessionID() string                       { return "" }
 func (k keeper) CommitSession(context.Context) error     { return nil }
 func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
+func (k keeper) TouchSession(context.Context) error      { return session.ErrEnded }
 
 func (k keeper) ChangedLate(method, key, closedBy string) {
 	if k.late != nil {
