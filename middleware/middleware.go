@@ -202,23 +202,25 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 // Sessions has one session.
 func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mode, pattern := s.routeOf(next, r)
+		rt, pattern := s.routeOf(next, r)
 		// To acquire the lock again would make the request wait for itself.
 		if s.requestOf(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.serve(w, r, mode, pattern, next)
+		s.serve(w, r, rt, pattern)
 	})
 }
 
 // serve serves a request whose session is not open yet.
-func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, pattern string, next http.Handler) {
+func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, pattern string) {
+	mode, next := rt.mode, rt.next
 	if mode == None {
 		next.ServeHTTP(w, r)
 		return
 	}
 	rw := s.newResponse(w, r, mode, pattern)
+	rw.request.passive = rt.passive
 	if mode < Exclusive || mode > Lazy {
 		rw.replaceByError(fmt.Errorf("%w: %v", errUnknownMode, mode))
 		return

@@ -109,7 +109,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	case o.lock: // Take, below
 	case rq.mode == ReadOnly:
 		rq.origin = readOnly
-		return s.store.Load(o.ctx, id, s.terms)
+		return s.store.Load(o.ctx, id, rq.terms())
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
 		rq.hold.OnLost(rq.lost)
@@ -122,7 +122,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		}
 	}
 	rq.origin = locked
-	terms := s.terms
+	terms := rq.terms()
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()

@@ -20,7 +20,7 @@ import (
 //   - No request holds the session, and its record is unchanged since it was read. The new record is saved,
 //     in one round trip (Engine.SaveLoaded).
 //   - Another request holds the session, or the handler wants to end the session, or to give it a new id or
-//     end. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
+//     end, or the request is passive. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
 //     was read, all that the handler has read is true, and the commit goes on under the lock.
 //   - Another request has written. Nothing of the handler's work was saved, and nothing of its response
 //     was sent: both are discarded, and the handler runs again, with the lock that was just acquired.
@@ -92,7 +92,7 @@ func (o *opening) readUnlocked(id string) (record records.Record, done bool, err
 		return record, false, nil
 	}
 	rq.origin = optimistic
-	record, err = s.store.Load(o.ctx, id, s.terms)
+	record, err = s.store.Load(o.ctx, id, rq.terms())
 	if err == nil {
 		rq.first = &firstRun{record: record, base: rq.base.Clone(rq.base.Context())}
 	}
@@ -108,7 +108,8 @@ const lingering = time.Second
 func (c *commit) saveUnlocked(ctx context.Context) error {
 	rq, s, first, id := c.rq, c.rq.sessions, c.rq.first, c.rq.identity.knownID()
 	var saved records.Record
-	if !c.change.Renewed && !c.change.Destroyed && !c.change.Remembered {
+	// A save without the lock extends the idle timeout.
+	if !c.change.Renewed && !c.change.Destroyed && !c.change.Remembered && !rq.passive {
 		var err error
 		saved, err = s.store.SaveLoaded(ctx, id, first.record, c.change.Snapshot, s.terms)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnavailable) {
@@ -161,6 +162,7 @@ func (rw *response) secondResponse() *response {
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
+	second.request.passive = rq.passive
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second
 }

@@ -58,10 +58,11 @@ type request struct {
 	// What is open.
 	session *session.Session // nil until opened
 	hold    *records.Hold    // not nil while locked
+	first   *firstRun        // not nil if the handler runs without the lock: see optimistic.go
+	waited  time.Duration    // for the lock, in all tries of this opening
 	origin  origin
-	first   *firstRun     // not nil if the handler runs without the lock: see optimistic.go
-	waited  time.Duration // for the lock, in all tries of this opening
-	refused bool          // a session.Start has failed
+	refused bool // a session.Start has failed
+	passive bool // the request does not count as use: see Passive
 
 	// What was committed.
 	committed bool         // and not reopened since
