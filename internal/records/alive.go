@@ -42,8 +42,8 @@ func (s *Engine) Alive(ctx context.Context, id string, t Terms) (now string, err
 	t.TTL, t.Quiet = 0, true
 	for range maxMoves {
 		err := s.alive(ctx, id, t)
-		var moved *Moved
-		if !errors.As(err, &moved) {
+		moved, isMoved := errors.AsType[*Moved](err)
+		if !isMoved {
 			return id, failed("asking for", id, err)
 		}
 		if err := s.goesOnAs(ctx, id, moved.To, t); err != nil {
@@ -69,11 +69,14 @@ func (s *Engine) alive(ctx context.Context, id string, t Terms) error {
 
 // looksAlive asks by plain commands.
 func (s *Engine) looksAlive(ctx context.Context, id string, t Terms, now time.Time) (bool, error) {
-	keys := s.recordKeys(id)
-	key := keys.record.(string)
-	commands := append(make([]transport.Command, 0, 2), transport.Command{"GETRANGE", key, 0, longestHead - 1})
-	if keys.ofUser() {
-		commands = append(commands, transport.Command{"GET", keys.mark})
+	key := s.recordKey(id)
+	keys := sessionKeys{record: key}
+	words := []any{"GETRANGE", keys.record, 0, longestHead - 1, "GET", nil} // in one allocation
+	commands := append(make([]transport.Command, 0, 2), words[:4:4])
+	if tag, _, ofUser := cutTag(id); ofUser {
+		keys.mark = s.markKey(tag)
+		words[5] = keys.mark
+		commands = append(commands, words[4:])
 	}
 	replies, err := s.runner.RoundTripPlain(ctx, key, commands...)
 	if err != nil {
