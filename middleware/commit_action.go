@@ -21,9 +21,6 @@ const (
 	ended                    // a commit of this request has ended the session
 )
 
-// isStored reports whether the session is stored: it was read from Redis, or this request has begun it.
-func (o origin) isStored() bool { return o == locked || o == readOnly || o == optimistic }
-
 // action is what a commit does.
 type action int
 

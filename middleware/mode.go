@@ -106,7 +106,9 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := rt.sessions
 	rq := s.requestOf(r.Context())
 	if rq == nil { // the route stands alone
-		s.serve(w, r, s.resolve(*rt, r), r.Pattern)
+		alone, pattern := s.routeOf(rt, r)
+		alone.next = rt.next
+		s.serve(w, r, alone, pattern)
 		return
 	}
 	if err := rq.openRoute(r, rt); err != nil {
@@ -160,16 +162,11 @@ func (s *Sessions) routeOf(next http.Handler, r *http.Request) (rt route, patter
 	if its, ok := h.(*route); ok && its.sessions == s {
 		rt.mode, rt.passive = its.mode, its.passive
 	}
-	return s.resolve(rt, r), pattern
-}
-
-// resolve returns the route with the mode in which the session of a request must be opened.
-func (s *Sessions) resolve(rt route, r *http.Request) route {
 	if rt.mode == asOptions {
 		rt.mode = Exclusive
 		if s.options.Mode != nil {
 			rt.mode = s.options.Mode(r)
 		}
 	}
-	return rt
+	return rt, pattern
 }

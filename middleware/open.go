@@ -63,7 +63,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
-		rq.watchStored()
+		rq.watch()
 	}
 	return opened, err
 }
@@ -105,11 +105,13 @@ func (o *opening) choose(ids []string) (record records.Record, err error) {
 // record. An id without a record leaves no lock.
 func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
+	terms := s.terms
+	terms.Quiet = rq.passive
 	switch second := rq.second; {
 	case o.lock: // Take, below
 	case rq.mode == ReadOnly:
 		rq.origin = readOnly
-		return s.store.Load(o.ctx, id, rq.terms())
+		return s.store.Load(o.ctx, id, terms)
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
 		rq.hold.OnLost(rq.lost)
@@ -122,7 +124,6 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		}
 	}
 	rq.origin = locked
-	terms := rq.terms()
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()

@@ -92,7 +92,9 @@ func (o *opening) readUnlocked(id string) (record records.Record, done bool, err
 		return record, false, nil
 	}
 	rq.origin = optimistic
-	record, err = s.store.Load(o.ctx, id, rq.terms())
+	terms := s.terms
+	terms.Quiet = rq.passive
+	record, err = s.store.Load(o.ctx, id, terms)
 	if err == nil {
 		rq.first = &firstRun{record: record, base: rq.base.Clone(rq.base.Context())}
 	}

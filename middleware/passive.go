@@ -1,10 +1,6 @@
 package middleware
 
-import (
-	"net/http"
-
-	"github.com/a2139e8d/latchkey/internal/records"
-)
+import "net/http"
 
 // Passive returns next as a route whose requests do not count as use of the session: they do not put off its idle
 // timeout. It is for what a page sends by itself, such as a poll each minute: without Passive a page that is left open
@@ -24,11 +20,4 @@ func (s *Sessions) Passive(next http.Handler) http.Handler {
 		return &route{s, rt.mode, true, rt.next}
 	}
 	return &route{s, asOptions, true, next}
-}
-
-// terms returns the terms of the request's session. It is called with mu held.
-func (rq *request) terms() records.Terms {
-	t := rq.sessions.terms
-	t.Quiet = rq.passive
-	return t
 }

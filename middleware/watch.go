@@ -59,7 +59,7 @@ type watch struct {
 	timer  *time.Timer   // begins the next round
 	on     atomic.Bool   // the timer is set, or a round is under way. Only who has set it to true may set the timer
 	rounds atomic.Uint32 // so far: the watch counts time in rounds, which costs a request less than a clock
-	shards [16]watchShard
+	shards [watchShards]watchShard
 }
 
 type watchShard struct {
@@ -77,13 +77,14 @@ type watched struct {
 
 // A place is where a request is in the watch.
 type place struct {
-	shard uint8 // never changes
+	shard uint8 // never changes; by the time of the request's arrival, which is as good as chance
 	at    int32 // 1 + its index among the shard's entries; 0: it has not entered; left: it does not any more
 }
 
 const left = math.MinInt32
 
 const (
+	watchShards = 16
 	watchEvery  = 250 * time.Millisecond // from one round to the next
 	watchPeriod = 4                      // rounds in a second
 	watchAtOnce = 64                     // so many requests are asked for at once
@@ -96,14 +97,12 @@ func newWatch(st *records.Engine, terms records.Terms) *watch {
 	return w
 }
 
-// placeFor returns the place of a request that has arrived at a time, which is as good as chance.
-func (w *watch) placeFor(arrived time.Time) place {
-	return place{shard: uint8(arrived.Nanosecond()/64) % uint8(len(w.shards))}
-}
-
-// watch makes the request enter, or step in again, with the id that its session has now. It does nothing if the
-// handler has returned.
+// watch makes the request enter, or step in again, with the id that its session has now, if that is stored. It does
+// nothing if the handler has returned. It is called with request.mu held.
 func (rq *request) watch() {
+	if rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic {
+		return
+	}
 	w, id := rq.sessions.watch, rq.identity.knownID()
 	due := w.rounds.Load() + watchPeriod + 1 // the first of these comes too soon
 	in := &w.shards[rq.watched.shard]
@@ -121,21 +120,20 @@ func (rq *request) watch() {
 	}
 }
 
-// watchStored makes the request enter, or step in again, if its session is stored. It is called with request.mu held.
-func (rq *request) watchStored() {
-	if rq.origin.isStored() {
-		rq.watch()
-	}
-}
-
 // stepOut makes the watch pass the request over until it steps in again. It reports whether the request is there.
-func (rq *request) stepOut() bool {
+func (rq *request) stepOut() bool { return rq.rename("") }
+
+// stepIn undoes stepOut, if the session still has the id that it had.
+func (rq *request) stepIn() { rq.rename(rq.identity.knownID()) }
+
+// rename sets the id with which the request is watched, if it is there.
+func (rq *request) rename(id string) bool {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	at := rq.watched.at
 	if at > 0 {
-		in.entries[at-1].id = ""
+		in.entries[at-1].id = id
 	}
 	return at > 0
 }
@@ -276,7 +274,7 @@ func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 		for _, rq := range out {
 			if !slices.Contains(ended, rq.identity.knownID()) {
 				rq.endsItself.Store(false)
-				rq.watch()
+				rq.stepIn()
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func enters(s *Sessions, id string) *request {
 	rq.context.Context, rq.context.request = context.Background(), rq
 	rq.origin = locked
 	rq.identity.setID(id)
-	rq.watchStored()
+	rq.watch()
 	return rq
 }
 

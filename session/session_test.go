@@ -125,6 +125,21 @@ func (k keeper) ChangedLate(method, key, closedBy string) {
 	}
 }
 
+// Touch is the keeper's. A session that is kept nowhere has no timeout.
+func TestTouch(t *testing.T) {
+	t.Parallel()
+	if err := new(session.Session).Touch(t.Context()); err != nil {
+		t.Errorf("Touch of a session that is kept nowhere: %v", err)
+	}
+	s := new(session.Session)
+	if err := keep.Open(s, keep.Config{Keeper: keeper{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Touch(t.Context()); err != session.ErrEnded {
+		t.Errorf("Touch: %v", err)
+	}
+}
+
 func (k keeper) SessionExpires(bool, bool, bool, time.Duration) time.Time { return time.Time{} }
 
 // A hot session is opened with the snapshot of the request before, again and again. Whatever is done
