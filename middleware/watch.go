@@ -26,9 +26,9 @@ import (
 //   - It enters when its session is stored: when it has opened a session that is, or when its commit has begun one.
 //     So a request without a session is never watched.
 //   - It leaves when its handler has returned.
-//   - It steps out while a commit gives its session another id, or ends it, and while its handler calls End or EndAll:
-//     what the request itself does must not end its own context. If the session goes on, the request enters again, with
-//     the id that the session has then.
+//   - It steps out while a commit gives its session another id, or ends it, and while its handler ends sessions by End,
+//     EndAll or Update: what the request itself does must not end its own context. If the session goes on, the request
+//     steps in again, with the id that the session has then.
 //
 // To enter and to leave costs no allocation and no command, since nearly all requests are over before the watch asks
 // for them. Requests are in one of several shards, so that they rarely wait for each other.
@@ -123,7 +123,7 @@ func (rq *request) watch() {
 // stepOut makes the watch pass the request over until it steps in again. It reports whether the request is there.
 func (rq *request) stepOut() bool { return rq.rename("") }
 
-// stepIn undoes stepOut, if the session still has the id that it had.
+// stepIn undoes stepOut. Nothing has given the session another id meanwhile.
 func (rq *request) stepIn() { rq.rename(rq.identity.knownID()) }
 
 // rename sets the id with which the request is watched, if it is there.
@@ -259,8 +259,8 @@ func (rq *request) lost(why error) {
 	rq.context.endContext(why)
 }
 
-// stepAside makes the requests that ctx belongs to step out before their handler ends sessions. back is called with the
-// ids that were ended: the other requests step in again. So a handler goes on that ends its own session.
+// stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller calls back with
+// the ids that were ended, and the other requests step in again. So a handler goes on that ends its own session.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	var out []*request
 	rq, _ := ctx.Value(requestKey{}).(*request)

@@ -161,6 +161,20 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 	}
 }
 
+// To enter and to leave allocates nothing. (It is not parallel: others would be counted.)
+func TestToBeWatchedForAMomentAllocatesNothing(t *testing.T) {
+	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
+	rq := enters(s, "AAAAAAAAAAAAAAAAAAAAAA")
+	if n := testing.AllocsPerRun(1000, func() {
+		rq.leaveWatch()
+		rq.watched.at = 0
+		rq.watch()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	rq.leaveWatch()
+}
+
 // BenchmarkWatched is what each request pays: it enters and leaves.
 func BenchmarkWatched(b *testing.B) {
 	s := sessionsOn(b, store.New(redistest.Embedded(b).Pool(b, 1), store.Options{}))

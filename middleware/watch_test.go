@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -318,6 +319,12 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 			_, ending := w.site.sessions.EndAll(w.r.Context(), "ann")
 			return errors.Join(err, ending)
 		}, true},
+		"Destroy in Update": {func(w world) error {
+			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.Update(w.r.Context(), w.s.ID(), func(u *session.Session) error {
+				u.Destroy()
+				return nil
+			}))
+		}, true},
 		"EndAll but this": {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann", w.s.ID()); return err }, false},
 		"End of another":  {func(w world) error { w.site.sessions.End(w.r.Context(), otherID); return nil }, false},
 		"Renew":           {func(w world) error { w.s.Renew(); return w.s.Commit(w.r.Context()) }, false},
@@ -378,6 +385,25 @@ func TestANewSessionIsWatched(t *testing.T) {
 			t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
 		}
 		<-done
+	})
+}
+
+// P16: a stream can say why it ends: what it writes after the end still reaches the client.
+func TestAStreamSaysWhyItEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		ids := make(chan string)
+		s := siteWith(t, r, middleware.Options{}, "/events", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "data: hello\n\n")
+			must(t, http.NewResponseController(w).Flush())
+			ids <- s.ID()
+			<-r.Context().Done()
+			if context.Cause(r.Context()) == session.ErrEnded {
+				_, _ = io.WriteString(w, "event: logout\ndata:\n\n")
+			}
+		})
+		stream := s.visitor(t).start(s.URL + "/events")
+		must(t, s.sessions.End(t.Context(), <-ids))
+		(<-stream).want(t, 200, "data: hello\n\nevent: logout\ndata:")
 	})
 }
 
