@@ -88,7 +88,13 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	rq, s, hold := c.rq, c.rq.sessions, c.rq.hold
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
 		rq.stepOut()
-		defer rq.watch()
+		defer func() {
+			if err == nil {
+				rq.watch()
+			} else {
+				rq.stepIn()
+			}
+		}()
 	}
 	switch do {
 	case create, anew, renew:

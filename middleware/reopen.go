@@ -71,6 +71,9 @@ func (rq *request) reopen(ctx context.Context) error {
 		return err
 	}
 	defer rq.context.stopAwaiting()
+	if rq.hasLeft() { // without this, the error might tell of a client that has gone away
+		return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
+	}
 	o := opening{rq: rq, ctx: ctx, lock: rq.mode == Optimistic}
 	record, err := records.Record{}, context.Cause(ctx)
 	if err == nil && (rq.origin == locked || rq.origin == readOnly || rq.origin == optimistic) {
@@ -97,8 +100,6 @@ func (rq *request) closedForGood() error {
 		return fmt.Errorf("after a commit that failed: %w", rq.err)
 	case rq.origin == ended:
 		return gone("session " + rq.identity.knownID() + " was ended by this request")
-	case context.Cause(&rq.context) == session.ErrEnded: // otherwise the error would tell of a client that has gone away
-		return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
 	}
 	return nil
 }

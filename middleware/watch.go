@@ -25,7 +25,7 @@ import (
 //
 //   - It enters when its session is stored: when it has opened a session that is, or when its commit has begun one.
 //     So a request without a session is never watched.
-//   - It leaves when its handler has returned.
+//   - It leaves when its handler has returned, or when its session has ended.
 //   - It steps out while a commit gives its session another id, or ends it, and while its handler ends sessions by End,
 //     EndAll or Update: what the request itself does must not end its own context. If the session goes on, the request
 //     steps in again, with the id that the session has then.
@@ -71,14 +71,15 @@ type watchShard struct {
 // A watched is a request that is being watched.
 type watched struct {
 	rq  *request
-	id  string // of its session as far as the watch knows, which may have moved; "" while it has stepped out
+	id  string // of its session as far as the watch knows: the session may have moved since the request has opened it
 	due uint32 // the round that asks for it
+	out bool   // it has stepped out
 }
 
 // A place is where a request is in the watch.
 type place struct {
 	shard uint8 // never changes; by the time of the request's arrival, which is as good as chance
-	at    int32 // 1 + its index among the shard's entries; 0: it has not entered; left: it does not any more
+	at    int32 // 1 + its index among the shard's entries; 0: it has not entered; left: it is not watched any more
 }
 
 const left = math.MinInt32
@@ -109,9 +110,9 @@ func (rq *request) watch() {
 	in.mu.Lock()
 	switch at := rq.watched.at; {
 	case at > 0:
-		in.entries[at-1].id = id
+		in.entries[at-1].id, in.entries[at-1].out = id, false
 	case at == 0:
-		in.entries = append(in.entries, watched{rq, id, due})
+		in.entries = append(in.entries, watched{rq, id, due, false})
 		rq.watched.at = int32(len(in.entries))
 	}
 	in.mu.Unlock()
@@ -120,25 +121,25 @@ func (rq *request) watch() {
 	}
 }
 
-// stepOut makes the watch pass the request over until it steps in again. It reports whether the request is there.
-func (rq *request) stepOut() bool { return rq.rename("") }
+// stepOut makes the watch pass the request over until it steps in again. It returns the id of its session, or "" if it
+// has not entered.
+func (rq *request) stepOut() (id string) { return rq.step(true) }
 
-// stepIn undoes stepOut. Nothing has given the session another id meanwhile.
-func (rq *request) stepIn() { rq.rename(rq.identity.knownID()) }
+// stepIn undoes stepOut: the session goes on as it was. If its id has changed, call watch.
+func (rq *request) stepIn() { rq.step(false) }
 
-// rename sets the id with which the request is watched, if it is there.
-func (rq *request) rename(id string) bool {
+func (rq *request) step(out bool) (id string) {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	at := rq.watched.at
-	if at > 0 {
-		in.entries[at-1].id = id
+	if at := rq.watched.at; at > 0 {
+		e := &in.entries[at-1]
+		e.out, id = out, e.id
 	}
-	return at > 0
+	return id
 }
 
-// leaveWatch makes the request leave for good.
+// leaveWatch makes the request leave for good, since its handler has returned or its session has ended.
 func (rq *request) leaveWatch() {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
@@ -151,6 +152,14 @@ func (rq *request) leaveWatch() {
 		in.entries = in.entries[:last]
 	}
 	rq.watched.at = left
+}
+
+// hasLeft reports whether the request has left.
+func (rq *request) hasLeft() bool {
+	in := &rq.sessions.watch.shards[rq.watched.shard]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return rq.watched.at == left
 }
 
 // round asks for the requests that are due.
@@ -196,7 +205,7 @@ func (w *watch) due(round uint32) (all []watched) {
 		in.mu.Lock()
 		for j := range in.entries {
 			e := &in.entries[j]
-			if e.id != "" && int32(round-e.due) >= 0 { // the numbers may have wrapped around
+			if !e.out && int32(round-e.due) >= 0 { // the numbers may have wrapped around
 				e.due = round + watchPeriod
 				all = append(all, *e)
 			}
@@ -241,10 +250,14 @@ func (w *watch) counts(e watched, now string) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	at := e.rq.watched.at
-	if at <= 0 || in.entries[at-1].id != e.id {
+	if at <= 0 {
 		return false
 	}
-	in.entries[at-1].id = now
+	there := &in.entries[at-1]
+	if there.out || there.id != e.id {
+		return false
+	}
+	there.id = now
 	return true
 }
 
@@ -254,6 +267,7 @@ func (rq *request) lost(why error) {
 		if rq.endsItself.Load() {
 			return
 		}
+		rq.leaveWatch()
 		why = session.ErrEnded
 	}
 	rq.context.endContext(why)
@@ -262,17 +276,20 @@ func (rq *request) lost(why error) {
 // stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller calls back with
 // the ids that were ended, and the other requests step in again. So a handler goes on that ends its own session.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
-	var out []*request
+	out := make(map[*request]string) // the id with which each is watched
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {
-		if rq.sessions.store == s.store && rq.stepOut() {
+		if rq.sessions.store != s.store {
+			continue
+		}
+		if id := rq.stepOut(); id != "" {
 			rq.endsItself.Store(true)
-			out = append(out, rq)
+			out[rq] = id
 		}
 	}
 	return func(ended ...string) {
-		for _, rq := range out {
-			if !slices.Contains(ended, rq.identity.knownID()) {
+		for rq, id := range out {
+			if !slices.Contains(ended, id) {
 				rq.endsItself.Store(false)
 				rq.stepIn()
 			}

@@ -364,6 +364,42 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 	}
 }
 
+// P16: a request that ends other sessions goes on, and stays with its own, also if that has moved long before.
+func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		stays := newStays()
+		handle(mux, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, http.NewResponseController(w).Flush())
+			stays.begun <- ""
+			<-stays.free
+			if err := s.sessions.End(req.Context(), otherID); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("End: %v", err)
+			}
+			stays.wait("a stream", req)
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		v := s.visitor(t)
+		stream := v.start(s.URL + "/stay")
+		<-stays.begun
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		redistest.Elapse(70 * time.Second) // nobody knows any more that the id has moved
+		stays.free <- struct{}{}
+		<-stays.begun
+		redistest.Elapse(5 * time.Second)
+		if len(stays.over) > 0 {
+			t.Fatalf("the context has ended because of %v", (<-stays.over).cause)
+		}
+		must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		at := time.Now()
+		if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+			t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+		}
+		<-stream
+	})
+}
+
 // otherID is that of a session that does not exist.
 const otherID = "AAAAAAAAAAAAAAAAAAAAAA"
 
