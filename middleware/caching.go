@@ -35,7 +35,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 		}
 		varyBy(h, vary)
 	}
-	for _, cookie := range rq.cookies {
+	for _, cookie := range rq.cookies() {
 		if cookie == nil {
 			continue
 		}

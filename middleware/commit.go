@@ -34,8 +34,10 @@ func (rq *request) commit(by string, begins bool) error {
 		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
 		}
-		events := rq.events
-		rq.events = nil
+		var events []event
+		if rq.ids != nil {
+			events, rq.ids.events = rq.ids.events, nil
+		}
 		rq.mu.Unlock()
 		for _, e := range events { // a hook may use the request, so mu must be free
 			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)

@@ -47,14 +47,14 @@ type situation struct {
 
 // situation is called with mu held.
 func (rq *request) situation() situation {
-	moved := &rq.came.moved
-	crossed := (moved[member].id != "" || moved[guest].id != "") && rq.kind != member && !navigates(rq.base.Header)
+	movedMember, movedGuest := rq.moved(member).id != "", rq.moved(guest).id != ""
+	crossed := (movedMember || movedGuest) && rq.kind != member && !navigates(rq.base.Header)
 	if rq.sessions.cookies.token != nil {
-		crossed = rq.origin == none && rq.came.kinds != [kinds]bool{}
+		crossed = rq.origin == none && rq.came != [kinds]bool{}
 	}
 	return situation{
 		origin:      rq.origin,
-		movedMember: moved[member].id != "",
+		movedMember: movedMember,
 		crossed:     crossed,
 		userLost:    rq.hold != nil && rq.hold.Record.User == "" && isOfUser(rq.identity.knownID()),
 	}

@@ -11,7 +11,7 @@ import (
 type requestKey struct{}
 
 // A handlerContext is the context of a handler. It holds the request and, unless the mode is Lazy,
-// its session, and ends when the handler has returned or the lock is lost.
+// its session, and ends when the handler has returned, the lock is lost, or the session has ended.
 //
 // Most handlers neither wait for the end of their context nor derive a cancellable context from it. So the
 // context that package context needs for either is made only on demand, which spares a request half a
@@ -87,7 +87,7 @@ func (c *handlerContext) Done() <-chan struct{} {
 
 func (c *handlerContext) Err() error { return c.current().Err() }
 
-// Value also finds own, if it exists, for package context. So context.Cause says why the lock was lost, and
+// Value also finds own, if it exists, for package context. So context.Cause says why it has ended, and
 // contexts that are derived from a handlerContext need no goroutine.
 func (c *handlerContext) Value(key any) any {
 	switch key.(type) {

@@ -27,6 +27,7 @@ var (
 
 	sessions                    *middleware.Sessions
 	showCart, addToCart, images http.Handler
+	unread                      http.Handler
 )
 
 func checkPassword(r *http.Request) (user string, ok bool) {
@@ -34,6 +35,10 @@ func checkPassword(r *http.Request) (user string, ok bool) {
 }
 
 func sendMail(context.Context, string) error { return nil }
+
+func eventsOf(context.Context, string) <-chan string { return nil }
+
+func answerPrices(context.Context, *websocket.Conn) {}
 
 // A page is shown without waiting for anybody, even if it now and then writes. A route that needs
 // no session has none.
@@ -225,6 +230,64 @@ func Example_websocket() {
 			}
 		}
 	})
+}
+
+// A stream of events ends with its session.
+func Example_events() {
+	mux.Handle("GET /events", sessions.ReadOnly(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user := session.FromContext(r.Context()).User()
+		if user == "" {
+			w.WriteHeader(http.StatusNoContent) // an EventSource that has connected again stops
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		events := eventsOf(r.Context(), user)
+		for {
+			select {
+			case event := <-events:
+				fmt.Fprintf(w, "data: %s\n\n", event)
+			case <-r.Context().Done():
+				if context.Cause(r.Context()) == session.ErrEnded {
+					fmt.Fprint(w, "event: logout\ndata:\n\n")
+				}
+				return // the end of the handler sends it
+			}
+			if http.NewResponseController(w).Flush() != nil {
+				return
+			}
+		}
+	})))
+}
+
+// A websocket ends with its session, and the browser learns why.
+func Example_websocketEnds() {
+	mux.HandleFunc("GET /prices", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.CloseNow()
+		context.AfterFunc(r.Context(), func() {
+			if context.Cause(r.Context()) == session.ErrEnded {
+				_ = conn.Close(websocket.StatusPolicyViolation, "logged out") // 1008
+			}
+		})
+		answerPrices(context.WithoutCancel(r.Context()), conn) // returns when the connection is closed
+	})
+}
+
+// A message counts as use of the session, and an open connection does not.
+func Example_touch() {
+	r := new(http.Request)
+	s := session.FromContext(r.Context())
+	if err := s.Touch(r.Context()); errors.Is(err, session.ErrEnded) {
+		return
+	}
+}
+
+// A page that polls does not keep its visitor logged in.
+func ExampleSessions_Passive() {
+	mux.Handle("GET /unread", sessions.Passive(sessions.ReadOnly(unread)))
 }
 
 // A job changes a session by its public id, which was put into the job.

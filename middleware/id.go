@@ -86,8 +86,18 @@ func isBase64(s string, size int) bool {
 }
 
 // changeID begins or ends an id, and so changes the cookies.
-func (c *commit) changeID(ctx context.Context, do action) error {
+func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	rq, s := c.rq, c.rq.sessions
+	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
+		rq.stepOut()
+		defer func() {
+			if err == nil {
+				rq.watch()
+			} else {
+				rq.stepIn()
+			}
+		}()
+	}
 	switch do {
 	case create, renew:
 		return c.beginID(ctx, do)
@@ -95,7 +105,7 @@ func (c *commit) changeID(ctx context.Context, do action) error {
 		if s.cookies.token != nil {
 			return errNoAccess
 		}
-		moved := cmp.Or(rq.came.moved[member].id, rq.came.moved[guest].id)
+		moved := cmp.Or(rq.moved(member).id, rq.moved(guest).id)
 		return fmt.Errorf("middleware: session %s has got another id: %w", moved, store.ErrGone)
 	}
 	return c.logOut(ctx)
@@ -105,7 +115,7 @@ func (c *commit) changeID(ctx context.Context, do action) error {
 // not appear on a shared computer after the logout.
 func (c *commit) logOut(ctx context.Context) error {
 	rq, s := c.rq, c.rq.sessions
-	if err := c.endSuccessor(ctx, rq.came.moved[member].to); err != nil {
+	if err := c.endSuccessor(ctx, rq.moved(member).to); err != nil {
 		return err
 	}
 	if hold := rq.hold; hold != nil {
@@ -115,13 +125,13 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			c.rq.events = append(c.rq.events, event{do: destroy, old: rq.identity.knownID()})
+			rq.news().events = append(rq.news().events, event{do: destroy, old: rq.identity.knownID()})
 		}
 		rq.saved = true
 	}
 	for k := range kinds {
-		if rq.came.kinds[k] || rq.cookies[k] != nil {
-			rq.cookies[k] = s.cookies.deletion(k)
+		if rq.came[k] || rq.cookie(k) != nil {
+			rq.news().cookies[k] = s.cookies.deletion(k)
 		}
 	}
 	rq.markEnded()
@@ -178,7 +188,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
 	if err == nil {
-		c.rq.events = append(c.rq.events, event{do, rq.identity.knownID(), id})
+		rq.news().events = append(rq.news().events, event{do, rq.identity.knownID(), id})
 		rq.identity.setID(id)
 		rq.identity.setStored(record.Created, record.Own)
 		rq.setCookie(k, cookie)
@@ -208,7 +218,7 @@ func (c *commit) beginRecord(do action) records.Record {
 func (rq *request) setCookie(k kind, cookie *http.Cookie) {
 	c := &rq.sessions.cookies
 	if k == member && c.token == nil {
-		rq.cookies[guest] = c.deletion(guest)
+		rq.news().cookies[guest] = c.deletion(guest)
 	}
-	rq.kind, rq.cookies[k] = k, cookie
+	rq.kind, rq.news().cookies[k] = k, cookie
 }

@@ -21,6 +21,32 @@
 // deadline has passed, as inside an http.TimeoutHandler, the changes are not saved, since the client sees a
 // failure.
 //
+// # When the session ends
+//
+// Whatever ends the session, in whichever process, the context of every handler that has it open ends within two
+// seconds, with session.ErrEnded as the cause: Destroy by another request, End, EndAll, MaxSessions, a timeout. That
+// holds in every mode, and also after the commit, so it closes streams and websockets:
+//
+//	select {
+//	case e := <-events:
+//		fmt.Fprintf(w, "data: %s\n\n", e)
+//	case <-r.Context().Done():
+//		if context.Cause(r.Context()) == session.ErrEnded {
+//			fmt.Fprint(w, "event: logout\ndata:\n\n")
+//		}
+//		return
+//	}
+//
+// A websocket should be closed with the code 1008. An EventSource connects again at once: the response should be a 204,
+// or a 401, and not a redirect.
+//
+// A new ID is not an end, nor is the login of a guest. A Login as another user is. The handler that ends its own session
+// goes on. What is watched is the handler's context, for as long as the handler runs: what outlives the handler is not.
+// If Redis is unavailable, nothing ends. A request that is over within a second costs no command.
+//
+// An open stream does not count as use of its session: see session.Touch. For requests that must not count, see
+// [Sessions.Passive].
+//
 // # What handlers see
 //
 // Responses are unchanged except for Set-Cookie, Vary and Cache-Control. The ResponseWriter that handlers
@@ -47,6 +73,7 @@ package middleware
 //	    opening.choose           open.go            tries the cookies' ids, nearly always one
 //	     opening.acquire         open.go            calls Engine.Take, which locks, and reads the record
 //	    opening.decode           open.go            makes the record a session
+//	    request.watch            watch.go           from now on, the end of the session ends the handler's context
 //	   the handler                                  uses the session through its request's context
 //	    response.Write           write.go           keeps the body in a buffer, so that an error can still
 //	                                                replace it if the commit fails
@@ -57,6 +84,7 @@ package middleware
 //	      decide                 commit_action.go   chooses the action
 //	    response.decorate        caching.go         adds the cookie to the header as it was at WriteHeader
 //	    response.sendBuffered    response.go        sends the header, and the buffer
+//	  request.leaveWatch         watch.go
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
 // session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of each error is in errors.go. Two Sessions around one handler are in
@@ -168,6 +196,7 @@ type Sessions struct {
 	cookies cookies
 	dead    *deadIDs
 	damper  *damper
+	watch   *watch
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
@@ -195,7 +224,8 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs), damper: &damper{kinds: make(map[string]*flow)}}, nil
+	return &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs),
+		damper: &damper{kinds: make(map[string]*flow)}, watch: newWatch(engine, terms)}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,
@@ -203,23 +233,25 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 // Sessions has one session.
 func (s *Sessions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mode, pattern := s.routeOf(next, r)
+		rt, pattern := s.routeOf(next, r)
 		// To acquire the lock again would make the request wait for itself.
 		if s.requestOf(r.Context()) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		s.serve(w, r, mode, pattern, next)
+		s.serve(w, r, rt, pattern)
 	})
 }
 
 // serve serves a request whose session is not open yet.
-func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, mode Mode, pattern string, next http.Handler) {
+func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, pattern string) {
+	mode, next := rt.mode, rt.next
 	if mode == None {
 		next.ServeHTTP(w, r)
 		return
 	}
 	rw := s.newResponse(w, r, mode, pattern)
+	rw.request.passive = rt.passive
 	if mode < Exclusive || mode > Lazy {
 		rw.replaceByError(fmt.Errorf("%w: %v", errUnknownMode, mode))
 		return
@@ -235,6 +267,7 @@ func (rw *response) run(next http.Handler) {
 	rq := &rw.request
 	rq.context.Context, rq.context.request = rq.base.Context(), rq
 	finished := false
+	defer rq.leaveWatch() // last, when neither a commit nor a Reopen can make it enter any more
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
 			rq.context.endContext(nil)

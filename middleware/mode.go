@@ -64,10 +64,10 @@ var errLateMode = errors.New("middleware: the session was opened in another mode
 // return Lazy: the session is then opened in the route's mode, and a route without a mode must call
 // session.Start. Or wrap the routes alone, each in its mode, and leave Handler out. If the session is
 // already open in another mode, the response is an error.
-func (s *Sessions) Exclusive(h http.Handler) http.Handler { return &route{s, Exclusive, h} }
+func (s *Sessions) Exclusive(h http.Handler) http.Handler { return s.inMode(Exclusive, h) }
 
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
-func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return &route{s, ReadOnly, h} }
+func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return s.inMode(ReadOnly, h) }
 
 // Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it does
 // not wait for other requests, and may write.
@@ -75,29 +75,43 @@ func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return &route{s, Read
 //	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 //
 // Another method than GET, HEAD, OPTIONS and TRACE is an error. See [Sessions.Exclusive].
-func (s *Sessions) Optimistic(h http.Handler) http.Handler { return &route{s, Optimistic, h} }
+func (s *Sessions) Optimistic(h http.Handler) http.Handler { return s.inMode(Optimistic, h) }
 
 // Lazy returns h with its session in mode Lazy, see [Sessions.Exclusive].
-func (s *Sessions) Lazy(h http.Handler) http.Handler { return &route{s, Lazy, h} }
+func (s *Sessions) Lazy(h http.Handler) http.Handler { return s.inMode(Lazy, h) }
 
 // None returns h without a session, see [Sessions.Exclusive].
-func (s *Sessions) None(h http.Handler) http.Handler { return &route{s, None, h} }
+func (s *Sessions) None(h http.Handler) http.Handler { return s.inMode(None, h) }
 
-// A route is a handler with its own mode.
+// A route is a handler with its own mode, or whose requests are passive, or both.
 type route struct {
 	sessions *Sessions
-	mode     Mode
+	mode     Mode // may be asOptions
+	passive  bool
 	next     http.Handler
+}
+
+// asOptions is the mode of a route without a mode of its own: Options.Mode counts.
+const asOptions Mode = -1
+
+// inMode returns h as a route with a mode. A passive route stays passive.
+func (s *Sessions) inMode(mode Mode, h http.Handler) http.Handler {
+	if rt, ok := h.(*route); ok && rt.sessions == s && rt.mode == asOptions {
+		return &route{s, mode, rt.passive, rt.next}
+	}
+	return &route{s, mode, false, h}
 }
 
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := rt.sessions
 	rq := s.requestOf(r.Context())
 	if rq == nil { // the route stands alone
-		s.serve(w, r, rt.mode, r.Pattern, rt.next)
+		alone, pattern := s.routeOf(rt, r)
+		alone.next = rt.next
+		s.serve(w, r, alone, pattern)
 		return
 	}
-	if err := rq.openRoute(r, rt.mode); err != nil {
+	if err := rq.openRoute(r, rt); err != nil {
 		s.respondError(w, rq, err)
 		return
 	}
@@ -105,41 +119,54 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // openRoute opens the session of a Lazy request in the mode of its route. If the session is open already, it
-// must be open in that mode.
-func (rq *request) openRoute(r *http.Request, mode Mode) error {
+// must be open in that mode, and passive if the route is.
+func (rq *request) openRoute(r *http.Request, rt *route) error {
 	rq.mu.Lock()
-	opened, was := rq.session != nil, rq.mode
-	if was == Lazy && !opened && mode != None {
-		rq.identity.mu.Lock()
-		rq.mode = mode
-		rq.identity.mu.Unlock()
+	opened, was, mode := rq.session != nil, rq.mode, rt.mode
+	if mode == asOptions {
+		mode = was
 	}
+	if was == Lazy && !opened {
+		rq.passive = rq.passive || rt.passive
+		if mode != None {
+			rq.identity.mu.Lock()
+			rq.mode = mode
+			rq.identity.mu.Unlock()
+		}
+	}
+	late := rt.passive && !rq.passive
 	rq.mu.Unlock()
+	name := strings.TrimSpace("the route " + r.Pattern) // not every router sets it
 	switch {
+	case late:
+		return fmt.Errorf("%w: %s is passive, its session was opened by a request that is not", errLateMode, name)
 	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly || mode == Optimistic):
 		_, err := session.Start(ownSession{r.Context(), rq.lazy})
 		return err
 	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
 		return nil
 	}
-	route := strings.TrimSpace("the route " + r.Pattern) // not every router sets it
-	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errLateMode, route, mode, was)
+	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errLateMode, name, mode, was)
 }
 
-// routeOf returns the mode of a request that comes in, and the pattern of its route, if it is known. If next is
-// an http.ServeMux, routeOf asks it for the route.
-func (s *Sessions) routeOf(next http.Handler, r *http.Request) (mode Mode, pattern string) {
+// routeOf returns the route of a request that comes in to next, and its pattern if that is known. If next is an
+// http.ServeMux, routeOf asks it for the route.
+func (s *Sessions) routeOf(next http.Handler, r *http.Request) (rt route, pattern string) {
 	pattern = r.Pattern
+	h := next
 	// For a CONNECT the mux may return a path, which may be a secret, instead of a pattern.
 	if mux, ok := next.(*http.ServeMux); ok && r.Method != http.MethodConnect {
-		var h http.Handler
 		h, pattern = mux.Handler(r)
-		if rt, ok := h.(*route); ok && rt.sessions == s {
-			return rt.mode, pattern
+	}
+	rt = route{s, asOptions, false, next}
+	if its, ok := h.(*route); ok && its.sessions == s {
+		rt.mode, rt.passive = its.mode, its.passive
+	}
+	if rt.mode == asOptions {
+		rt.mode = Exclusive
+		if s.options.Mode != nil {
+			rt.mode = s.options.Mode(r)
 		}
 	}
-	if s.options.Mode != nil {
-		mode = s.options.Mode(r)
-	}
-	return mode, pattern
+	return rt, pattern
 }

@@ -49,7 +49,7 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 		id = next
 		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.rq.events = append(c.rq.events, event{do: destroy, old: id})
+			c.rq.news().events = append(c.rq.news().events, event{do: destroy, old: id})
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
 		case errors.Is(err, store.ErrNotFound):
@@ -70,8 +70,8 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 // session. A guest's id may have been planted by somebody who could log other people out in this way.
 func (c *commit) takeOver(ctx context.Context) (instead []string, _ error) {
 	rq, user := c.rq, c.change.User
-	for k, moved := range rq.came.moved {
-		id, record, err := rq.sessions.successor(ctx, moved.to)
+	for k := range kinds {
+		id, record, err := rq.sessions.successor(ctx, rq.moved(k).to)
 		switch {
 		case errors.Is(err, store.ErrUnavailable):
 			return nil, err
@@ -84,7 +84,7 @@ func (c *commit) takeOver(ctx context.Context) (instead []string, _ error) {
 			all := c.change.Snapshot.Values()
 			all.Fill(under)
 			c.change.Snapshot, instead = all.Snapshot(), append(instead, id)
-		case record.User != "" && record.User != user && kind(k) == member:
+		case record.User != "" && record.User != user && k == member:
 			if err := c.endSuccessor(ctx, id); err != nil {
 				return nil, err
 			}

@@ -79,7 +79,7 @@ func (c ownSession) Value(key any) any { return c.lazy.Value(key) }
 func (rq *request) committedCookies() (all []*http.Cookie) {
 	rq.mu.Lock()
 	if rq.sessions.cookies.token == nil {
-		for _, cookie := range rq.cookies {
+		for _, cookie := range rq.cookies() {
 			if cookie != nil {
 				all = append(all, cookie)
 			}

@@ -62,6 +62,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 		rq.logFailure(err)
 	}
 	rq.session = opened
+	if err == nil {
+		rq.watch()
+	}
 	return opened, err
 }
 
@@ -69,7 +72,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	for i, came := range ids {
-		rq.came.kinds[came.kind] = true
+		rq.came[came.kind] = true
 		others := ids[i+1:]
 		if len(others) > 0 && s.dead.known(came.id) {
 			continue
@@ -80,8 +83,8 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 		}
 		moved, hasMoved := errors.AsType[*records.Moved](err)
 		switch {
-		case hasMoved && rq.came.moved[came.kind].id == "":
-			rq.came.moved[came.kind] = movedID{came.id, moved.To}
+		case hasMoved && rq.moved(came.kind).id == "":
+			rq.news().moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 			if len(others) > 0 {
@@ -91,7 +94,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			rq.identity.setID(came.id)
 			rq.kind = came.kind
 			for _, other := range others {
-				rq.came.kinds[other.kind] = true
+				rq.came[other.kind] = true
 			}
 			if err == nil {
 				o.reportOthers(came.kind, others)
@@ -112,7 +115,7 @@ func (o *opening) claim(id string, record records.Record) error {
 	rq := o.rq
 	ended, err := rq.sessions.store.Claim(o.ctx, id, record)
 	for _, old := range ended {
-		rq.events = append(rq.events, event{do: destroy, old: old})
+		rq.news().events = append(rq.news().events, event{do: destroy, old: old})
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment
 		rq.releaseLock()
@@ -125,14 +128,16 @@ func (o *opening) claim(id string, record records.Record) error {
 // record. An id without a record leaves no lock.
 func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
+	terms := s.terms
+	terms.Quiet = rq.passive
 	switch second := rq.second; {
 	case o.lock: // Take, below
 	case rq.mode == ReadOnly:
 		rq.origin = readOnly
-		return s.store.Load(o.ctx, id, s.terms)
+		return s.store.Load(o.ctx, id, terms)
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
-		rq.hold.OnLost(rq.context.endContext)
+		rq.hold.OnLost(rq.lost)
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
@@ -142,7 +147,6 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		}
 	}
 	rq.origin = locked
-	terms := s.terms
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
@@ -150,7 +154,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
 	rq.waited += time.Since(began)
 	if rq.hold != nil {
-		rq.hold.OnLost(rq.context.endContext)
+		rq.hold.OnLost(rq.lost)
 		record = rq.hold.Record
 	}
 	return record, err

@@ -20,7 +20,7 @@ import (
 //   - No request holds the session, and its record is unchanged since it was read. The new record is saved,
 //     in one round trip (Engine.SaveLoaded).
 //   - Another request holds the session, or the handler wants to end the session, or to give it a new id or
-//     end. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
+//     end, or the request is passive. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
 //     was read, all that the handler has read is true, and the commit goes on under the lock.
 //   - Another request has written. Nothing of the handler's work was saved, and nothing of its response
 //     was sent: both are discarded, and the handler runs again, with the lock that was just acquired.
@@ -76,7 +76,6 @@ type firstRun struct {
 // A secondRun is the state with which the second run of a handler begins.
 type secondRun struct {
 	id   cameID        // of the session
-	came came          // what else the first run has found
 	hold *records.Hold // the session's lock; nil if the session has ended or expired
 	err  error         // why the record cannot be used: corrupt, too large, ended or expired
 }
@@ -93,7 +92,9 @@ func (o *opening) readUnlocked(id string) (record records.Record, done bool, err
 		return record, false, nil
 	}
 	rq.origin = optimistic
-	record, err = s.store.Load(o.ctx, id, s.terms)
+	terms := s.terms
+	terms.Quiet = rq.passive
+	record, err = s.store.Load(o.ctx, id, terms)
 	if err == nil {
 		rq.first = &firstRun{record: record, base: rq.base.Clone(rq.base.Context())}
 	}
@@ -109,7 +110,8 @@ const lingering = time.Second
 func (c *commit) saveUnlocked(ctx context.Context) error {
 	rq, s, first, id := c.rq, c.rq.sessions, c.rq.first, c.rq.identity.knownID()
 	var saved records.Record
-	if !c.change.Renewed && !c.change.Destroyed && !c.change.Remembered {
+	// A save without the lock extends the idle timeout.
+	if !c.change.Renewed && !c.change.Destroyed && !c.change.Remembered && !rq.passive {
 		var err error
 		saved, err = s.store.SaveLoaded(ctx, id, first.record, c.change.Snapshot, s.terms)
 		if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrUnavailable) {
@@ -139,7 +141,7 @@ func (c *commit) saveUnlocked(ctx context.Context) error {
 		return c.conflict("other Sessions inside have saved something", err)
 	}
 	rq.log(slog.LevelDebug, "again", "handler runs again, since another request has changed the session")
-	rq.hold, first.next = nil, &secondRun{id: cameID{id, rq.kind}, came: rq.came, hold: hold, err: err}
+	rq.hold, first.next = nil, &secondRun{id: cameID{id, rq.kind}, hold: hold, err: err}
 	return errDiscarded
 }
 
@@ -161,7 +163,9 @@ func (rw *response) secondResponse() *response {
 	rq := &rw.request
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
-	second.request.second, second.request.hold, second.request.came = rq.first.next, rq.first.next.hold, rq.first.next.came
+	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
+	second.request.came, second.request.ids = rq.came, rq.ids
+	second.request.passive = rq.passive
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second
 }

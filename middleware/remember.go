@@ -53,7 +53,7 @@ func (c *commit) remember(ctx context.Context) error {
 	rq.hold, hold.Record.Own = nil, own
 	err = hold.SaveContent(ctx, c.change.Snapshot)
 	if err == nil {
-		rq.cookies[rq.kind], rq.saved = cookie, true
+		rq.news().cookies[rq.kind], rq.saved = cookie, true
 		rq.identity.setStored(hold.Record.Created, own)
 	}
 	return err
@@ -66,12 +66,12 @@ func (c *commit) remember(ctx context.Context) error {
 func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	c := &rq.sessions.cookies
 	switch {
-	case rq.cookies[rq.kind] == nil && c.token != nil:
+	case rq.cookie(rq.kind) == nil && c.token != nil:
 		return nil, nil
 	case rq.begun && c.token == nil:
 		return nil, errCookieLate
-	case rq.cookies[rq.kind] != nil:
-		return c.reissue(rq.kind, rq.cookies[rq.kind].Value, own)
+	case rq.cookie(rq.kind) != nil:
+		return c.reissue(rq.kind, rq.cookie(rq.kind).Value, own)
 	}
 	id, came := rq.identity.knownID(), ""
 	c.eachVerified(rq.base, rq.kind, func(value, found string) bool {

@@ -71,6 +71,9 @@ func (rq *request) reopen(ctx context.Context) error {
 		return err
 	}
 	defer rq.context.stopAwaiting()
+	if rq.hasLeft() { // without this, the error might tell of a client that has gone away
+		return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
+	}
 	o := opening{rq: rq, ctx: ctx, lock: rq.mode == Optimistic}
 	record, err := records.Record{}, context.Cause(ctx)
 	if err == nil && (rq.origin == locked || rq.origin == readOnly || rq.origin == optimistic) {

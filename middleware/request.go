@@ -33,7 +33,7 @@ var (
 //
 //   - the mu of requests inside this request (nested.go), but not of requests around it;
 //   - the mutex of the session.Session, and the store's;
-//   - identity.mu and handlerContext.mu, which are held for a few assignments only.
+//   - identity.mu, handlerContext.mu and the watch's, which are held for a few assignments only.
 //
 // The mutex of session.Start is locked before mu.
 type request struct {
@@ -44,11 +44,13 @@ type request struct {
 	second   *secondRun      // not nil if the handler runs a second time: see optimistic.go
 	identity identity
 	nesting
+	watched place // guarded by the watch: see watch.go
 
 	// A late change looks at these, and must not wait for a commit: see late.go.
 	late         atomic.Pointer[error]    // the first change that came after the commit
 	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 	commitFailed atomic.Bool              // and its error becomes the response
+	endsItself   atomic.Bool              // the handler has ended its own session by End or EndAll, or is about to
 
 	mu   sync.Mutex // guards the rest
 	mode Mode       // written with identity.mu held, too: either mutex is enough to read it
@@ -56,26 +58,60 @@ type request struct {
 	// What is open.
 	session *session.Session // nil until opened
 	hold    *records.Hold    // not nil while locked
+	first   *firstRun        // not nil if the handler runs without the lock: see optimistic.go
+	waited  time.Duration    // for the lock, in all tries of this opening
 	origin  origin
-	kind    kind // of the session; guest if there is none
-	came    came
-	first   *firstRun     // not nil if the handler runs without the lock: see optimistic.go
-	waited  time.Duration // for the lock, in all tries of this opening
-	refused bool          // a session.Start has failed
+	kind    kind        // of the session; guest if there is none
+	came    [kinds]bool // there is a genuine cookie of the kind
+	refused bool        // a session.Start has failed
+	passive bool        // the request does not count as use: see Passive
 
 	// What was committed.
-	committed bool                // and not reopened since
-	saved     bool                // a commit has changed something
-	begun     bool                // the response has begun, after a commit that succeeded
-	err       error               // of the last commit
-	cookies   [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
-	events    []event             // for which hooks must be called after the next commit
+	committed bool    // and not reopened since
+	saved     bool    // a commit has changed something
+	begun     bool    // the response has begun, after a commit that succeeded
+	err       error   // of the last commit
+	ids       *idNews // nil if there is none, as nearly always
 }
 
-// came is what the request's cookies say, besides the session that they open.
-type came struct {
-	kinds [kinds]bool // there is a genuine cookie of the kind
-	moved [kinds]movedID
+// idNews is what has happened to ids.
+type idNews struct {
+	moved   [kinds]movedID      // the ids that came and have moved
+	cookies [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
+	events  []event             // for which hooks must be called after the next commit
+}
+
+// news returns rq.ids, and makes it if it is nil. It is called with mu held.
+func (rq *request) news() *idNews {
+	if rq.ids == nil {
+		rq.ids = new(idNews)
+	}
+	return rq.ids
+}
+
+// moved returns the id of a kind that came with the request and has moved, or the zero movedID. It is called with mu
+// held.
+func (rq *request) moved(k kind) movedID {
+	if rq.ids == nil {
+		return movedID{}
+	}
+	return rq.ids.moved[k]
+}
+
+// cookies returns those that the response sets or deletes, or nil. It is called with mu held.
+func (rq *request) cookies() []*http.Cookie {
+	if rq.ids == nil {
+		return nil
+	}
+	return rq.ids.cookies[:]
+}
+
+// cookie returns that of a kind, or nil. It is called with mu held.
+func (rq *request) cookie(k kind) *http.Cookie {
+	if rq.ids == nil {
+		return nil
+	}
+	return rq.ids.cookies[k]
 }
 
 // SessionID implements keep.Keeper.

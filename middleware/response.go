@@ -34,8 +34,9 @@ type response struct {
 }
 
 func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode, pattern string) *response {
+	arrived := time.Now()
 	rw := &response{
-		request: request{sessions: s, base: r, mode: mode, identity: identity{pattern: pattern, arrived: time.Now()}},
+		request: request{sessions: s, base: r, mode: mode, identity: identity{pattern: pattern, arrived: arrived}, watched: place{shard: uint8(arrived.Nanosecond() / 64 % watchShards)}},
 		around:  w,
 		tail:    tail{declared: -1},
 	}

@@ -89,7 +89,7 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("middleware: Token after a commit that failed: %w", rq.err)
 	case rq.session == nil, rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic:
 		return "", errNoToken
-	case rq.cookies[rq.kind] == nil:
+	case rq.cookie(rq.kind) == nil:
 		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {
 			return "", errNoToken // the handler has changed the header with the token
 		}
@@ -98,9 +98,9 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		rq.cookies[rq.kind] = cookie // so that the response is not cached
+		rq.news().cookies[rq.kind] = cookie // so that the response is not cached
 	}
-	return rq.cookies[rq.kind].Value, nil
+	return rq.cookie(rq.kind).Value, nil
 }
 
 // ID returns the public ID of the session that a token stands for, or false if the token is not genuine. It is

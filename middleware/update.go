@@ -35,6 +35,9 @@ var (
 // while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.
 // Session.Expires cannot know when the visitor was last active, and returns the latest time possible.
 //
+// If the session is ended while Update holds it, ctx does not end, unless it is the context of a handler that has opened
+// the session. Nothing is saved then.
+//
 // In a handler that holds the same session, Update would wait for itself. If ctx is derived from the request's
 // context, Update returns an error at once. Otherwise, and in the function of another Update of the session, it
 // waits for LockWait, and fails with store.ErrTimeout.
@@ -94,9 +97,12 @@ func (u *update) saveUpdate(ctx context.Context) error {
 	u.hold = nil
 	switch {
 	case change.Destroyed:
+		back := u.sessions.stepAside(ctx)
 		if err := hold.Destroy(ctx); err != nil {
+			back()
 			return err
 		}
+		back(u.id)
 		u.sessions.options.Hooks.callHook(ctx, event{do: destroy, old: u.id})
 		return nil
 	case change.Changed:

@@ -64,8 +64,8 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 }
 
 // End ends the session with a public ID at once, and does not wait for its lock: a request that holds the
-// session cannot save it any more, not even with Renew or Login. The request's context ends within a third of
-// the store's Lease. The client is logged out with its next request.
+// session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
+// session ends within two seconds, except that of the caller. The client is logged out with its next request.
 //
 // The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if the session
 // was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
@@ -77,9 +77,12 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	if !isID(id) {
 		return errNoID
 	}
+	back := s.stepAside(ctx)
 	if err := s.store.End(ctx, id); err != nil {
+		back()
 		return err
 	}
+	back(id)
 	s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
 	return nil
 }
@@ -114,7 +117,9 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 			return 0, errNoID
 		}
 	}
+	back := s.stepAside(ctx)
 	ended, err := s.store.EndUser(ctx, user, except...)
+	back(ended...)
 	// A later login of the same request counts as having arrived after this EndAll.
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {

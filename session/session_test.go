@@ -117,10 +117,26 @@ var _ keep.Keeper = keeper{}
 func (k keeper) SessionID() string                       { return "" }
 func (k keeper) CommitSession(context.Context) error     { return nil }
 func (k keeper) ReopenSession(ctx context.Context) error { return k.reopen(ctx) }
+func (k keeper) TouchSession(context.Context) error      { return session.ErrEnded }
 
 func (k keeper) ChangedLate(method, key, closedBy string) {
 	if k.late != nil {
 		k.late(method, key, closedBy)
+	}
+}
+
+// Touch is the keeper's. A session that is kept nowhere has no timeout.
+func TestTouch(t *testing.T) {
+	t.Parallel()
+	if err := new(session.Session).Touch(t.Context()); err != nil {
+		t.Errorf("Touch of a session that is kept nowhere: %v", err)
+	}
+	s := new(session.Session)
+	if err := keep.Open(s, keep.Config{Keeper: keeper{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Touch(t.Context()); err != session.ErrEnded {
+		t.Errorf("Touch: %v", err)
 	}
 }
 

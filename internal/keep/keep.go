@@ -57,6 +57,8 @@ type Keeper interface {
 	CommitSession(ctx context.Context) error
 	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Open.
 	ReopenSession(ctx context.Context) error
+	// TouchSession is what Session.Touch calls.
+	TouchSession(ctx context.Context) error
 	// ChangedLate is called for every change after the Close, with the method, its key if any, and what
 	// closed the session.
 	ChangedLate(method, key, closedBy string)

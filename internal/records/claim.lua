@@ -24,7 +24,7 @@ for i = 6, #KEYS do
     break
   end
   if redis.call('PTTL', KEYS[i]) ~= -2 then
-    set(KEYS[i], tombstone, 'PX', '60000') -- rule: a claim ends the sessions that it replaces
+    set(KEYS[i], tombstone, 'PX', 60000) -- rule: a claim ends the sessions that it replaces
   end
   redis.call('ZREM', KEYS[5], old)
   result[#result + 1] = old

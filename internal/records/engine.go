@@ -98,7 +98,8 @@ package records
 // record, and keys.go its keys. scripts.go has the scripts; each script is in a .lua file, and package lua puts
 // them together from the parts that they share. user.go tells the story of a user's sessions: login.go begins
 // them, max_sessions.go ends those beyond MaxSessions, user_list.go lists them, user_end.go ends them. clock.go
-// is about commands that come late. extend.go extends a lock that is held. lost.go knows why a lock was lost.
+// is about commands that come late. extend.go extends a lock that is held. lost.go knows why a lock was lost. alive.go
+// asks for a session that a long request has open.
 
 import (
 	"cmp"
@@ -172,6 +173,8 @@ type Engine struct {
 	err        error         // what is wrong with the options
 	ring       *keyring      // of Options.Encryption; nil: no encryption
 	clock      clock
+	context    context.Context // see Context
+	end        context.CancelFunc
 }
 
 // Broken returns an engine whose every use fails with err.
@@ -191,6 +194,7 @@ func New(c transport.Client, o Options) *Engine {
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.lines.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout}.WithDefaults()
+	s.context, s.end = context.WithCancel(context.Background())
 	return s
 }
 
@@ -243,9 +247,16 @@ func (s *Engine) Ping(ctx context.Context) error {
 // pinged are ids that no session has, one in each eighth of a cluster's slots.
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
+// Context returns a context that ends when the engine is closed: for work in the background. It is nil if the engine
+// is Broken.
+func (s *Engine) Context() context.Context { return s.context }
+
 // Close is documented in package store.
 func (s *Engine) Close() error {
 	s.closed.Store(true)
+	if s.end != nil {
+		s.end()
+	}
 	s.lines.Close(errClosed)
 	if s.owned == nil {
 		return nil

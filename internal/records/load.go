@@ -15,9 +15,12 @@ import (
 // committed record, even while another request holds the session. The error wraps [ErrNotFound], [ErrGone],
 // [ErrCorrupt], [ErrTooLarge] or [ErrUnavailable].
 //
-// To look at a session without extending it, leave the timeouts of t zero. Without a TTL no timeout is
+// To look at a session without extending it, leave the timeouts of t zero, or set Quiet. Without a TTL no timeout is
 // extended. Without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
+	if t.Quiet {
+		t.TTL = 0
+	}
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	text, mark, _, err := s.readRecord(ctx, id, t)
 	var record Record

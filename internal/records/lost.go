@@ -1,6 +1,7 @@
 package records
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -14,6 +15,9 @@ var (
 	errEnded   = fmt.Errorf("%w: another request has ended the session", ErrLost)
 	errGone    = fmt.Errorf("%w: the session's record is gone: deleted, evicted, or expired", ErrLost)
 )
+
+// Ended reports whether a lock was lost because its session has ended. why is what [Hold.OnLost] was told.
+func Ended(why error) bool { return errors.Is(why, errEnded) || errors.Is(why, errGone) }
 
 // What the scripts reply in this case, in place of the state of the lock.
 const (

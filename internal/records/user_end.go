@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// End ends a session at once, even if a request holds it. The holder's commit is refused from now on, and its
-// context ends at the next renewal of its lease, within a third of Options.Lease. The error wraps
+// End ends a session at once, even if a request holds it. The holder's commit is refused from now on, and it is told at
+// the next renewal of its lease, within a third of Options.Lease; [Engine.Alive] tells earlier. The error wraps
 // [ErrNotFound] if there is no such session, [ErrGone] if it was ended less than a minute ago, [ErrCorrupt]
 // if the stored value is not a session, which is left as it is, or [ErrUnavailable].
 func (s *Engine) End(ctx context.Context, id string) error {

@@ -78,6 +78,8 @@ func (r reader) CommitSession(context.Context) error { return session.ErrReadOnl
 
 func (r reader) ReopenSession(context.Context) error { return session.ErrReadOnly }
 
+func (r reader) TouchSession(context.Context) error { return session.ErrReadOnly }
+
 func (r reader) ChangedLate(method, key, _ string) {
 	r.site.tb.Errorf("sessiontest: %s(%q) changes what Session returned, which is a copy: fill a session with Client", method, key)
 }

@@ -92,10 +92,12 @@ var (
 		User() string
 		Remember(d time.Duration)
 		Expires() time.Time
+		Touch(ctx context.Context) error
 	} = (*session.Session)(nil)
 
 	_ interface {
 		Handler(next http.Handler) http.Handler
+		Passive(next http.Handler) http.Handler
 		FromContext(ctx context.Context) *session.Session
 		Update(ctx context.Context, id string, f func(*session.Session) error) error
 		Peek(ctx context.Context, id string) (middleware.Info, error)
@@ -116,6 +118,7 @@ var (
 		store.ErrNotFound, store.ErrGone, store.ErrCorrupt, store.ErrConflict, store.ErrTooLarge, store.ErrLost,
 		store.ErrTimeout, store.ErrTooManyWaiters, store.ErrUnavailable, store.ErrTooManySessions,
 		session.ErrAbsent, session.ErrType, session.ErrReadOnly, session.ErrClosed, session.ErrOpen,
+		session.ErrEnded,
 	}
 )
 

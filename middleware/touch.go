@@ -1,0 +1,39 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// touch extends the idle timeout of a session, for session.Touch. It does not follow a session to a new id: whoever
+// was given an id before a login must not be able to keep the session alive after it.
+func (s *Sessions) touch(ctx context.Context, id string) error {
+	err := s.store.Touch(ctx, id, s.terms)
+	if _, moved := errors.AsType[*records.Moved](err); moved || err == nil {
+		return err
+	}
+	if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, err)
+	}
+	return err
+}
+
+// TouchSession implements keep.Keeper. It does not wait for a commit: in doubt the session has its old id still.
+func (rq *request) TouchSession(ctx context.Context) error {
+	switch created, _ := rq.identity.stored(); created {
+	case 0: // nothing is stored
+		return nil
+	case endedNow:
+		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()+" was ended by this request"))
+	}
+	return rq.sessions.touch(ctx, rq.identity.knownID())
+}
+
+// TouchSession implements keep.Keeper. Update itself does not count as use, but its function may say that there was
+// one.
+func (u *update) TouchSession(ctx context.Context) error { return u.sessions.touch(ctx, u.id) }

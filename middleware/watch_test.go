@@ -1,0 +1,610 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/fakeredis"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// P16: the context of an open request ends within two seconds of its session's end.
+const promptly = 2 * time.Second
+
+// A stay is a request that stays until its context ends or it is set free.
+type stay struct {
+	how   string
+	ended time.Time // when the context ended
+	cause error
+}
+
+// stays are the requests to /stay/… that are there.
+type stays struct {
+	begun chan string
+	free  chan struct{}
+	over  chan stay
+}
+
+func newStays() *stays {
+	return &stays{make(chan string), make(chan struct{}), make(chan stay, 20)}
+}
+
+// wait is what each of these requests ends with.
+func (st *stays) wait(how string, r *http.Request) {
+	st.begun <- how
+	select {
+	case <-r.Context().Done():
+	case <-st.free:
+	}
+	st.over <- stay{how, time.Now(), context.Cause(r.Context())}
+}
+
+// ways are those in which a request may have its session open.
+var ways = map[string]struct {
+	mode middleware.Mode
+	open func(*session.Session, http.ResponseWriter, *http.Request) error
+}{
+	"a stream": {middleware.Exclusive, func(_ *session.Session, w http.ResponseWriter, _ *http.Request) error {
+		return http.NewResponseController(w).Flush()
+	}},
+	"after Commit": {middleware.Exclusive, func(s *session.Session, _ http.ResponseWriter, r *http.Request) error {
+		return s.Commit(r.Context())
+	}},
+	"hijacked": {middleware.Exclusive, func(_ *session.Session, w http.ResponseWriter, r *http.Request) error {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			context.AfterFunc(r.Context(), func() { conn.Close() }) // which the handler's return ends, too
+		}
+		return err
+	}},
+	"reopened and committed": {middleware.Exclusive, func(s *session.Session, _ http.ResponseWriter, r *http.Request) error {
+		return errors.Join(s.Commit(r.Context()), s.Reopen(r.Context()), s.Commit(r.Context()))
+	}},
+	"read only":  {middleware.ReadOnly, func(*session.Session, http.ResponseWriter, *http.Request) error { return nil }},
+	"optimistic": {middleware.Optimistic, func(*session.Session, http.ResponseWriter, *http.Request) error { return nil }},
+	"lazy": {middleware.Lazy, func(s *session.Session, _ http.ResponseWriter, r *http.Request) error {
+		return s.Commit(r.Context())
+	}},
+	"holding it": {middleware.Exclusive, func(*session.Session, http.ResponseWriter, *http.Request) error { return nil }},
+}
+
+// stayMode is the mode of each way.
+func stayMode(r *http.Request) middleware.Mode {
+	return ways[strings.TrimPrefix(r.URL.Path, "/stay/")].mode
+}
+
+// live are two processes with one visitor, who has a session and requests that stay in the first process.
+type live struct {
+	*testing.T
+	*redistest.Server
+	here, there *site
+	visitor     *visitor
+	stays       *stays
+	open        int // requests that stay
+}
+
+func newLive(t *testing.T, r *redistest.Server, o middleware.Options, st store.Options) *live {
+	t.Helper()
+	l := &live{T: t, Server: r, stays: newStays()}
+	o.Mode = stayMode
+	mux := users(func() *middleware.Sessions { return l.there.sessions })
+	mux.HandleFunc("/stay/{how}", func(w http.ResponseWriter, r *http.Request) {
+		s, err := session.Start(r.Context())
+		must(t, err)
+		how := r.PathValue("how")
+		must(t, ways[how].open(s, w, r))
+		l.stays.wait(how, r)
+	})
+	handle(mux, "/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(3 * time.Minute) })
+	l.here = newSiteOn(t, store.New(r.Pool(t, 8), st), o, mux)
+	l.there = newSiteOn(t, store.New(r.Pool(t, 8), st), o, mux)
+	l.visitor = newVisitor(t).everywhere()
+	l.visitor.Timeout = 0 // the requests stay for longer
+	l.visitor.get(l.there.URL+"/add").want(t, 200, "1")
+	return l
+}
+
+// id is that of the session now.
+func (l *live) id() string { return l.visitor.get(l.there.URL + "/id").body }
+
+// stay opens requests in all ways but some.
+func (l *live) stay(but ...string) {
+	l.Helper()
+	for how := range ways {
+		if how != "holding it" && !strings.Contains(strings.Join(but, ","), how) {
+			l.visitor.start(l.here.URL + "/stay/" + strings.ReplaceAll(how, " ", "%20"))
+			<-l.stays.begun
+			l.open++
+		}
+	}
+	if !strings.Contains(strings.Join(but, ","), "holding it") { // last, since the others would wait
+		l.visitor.start(l.here.URL + "/stay/holding%20it")
+		<-l.stays.begun
+		l.open++
+	}
+}
+
+// wantEnded checks that all of them end promptly, since their session has ended at a time.
+func (l *live) wantEnded(at time.Time) {
+	l.Helper()
+	for range l.open {
+		s := <-l.stays.over
+		if after := s.ended.Sub(at); after > promptly || after < 0 || s.cause != session.ErrEnded {
+			l.Errorf("%s: the context ended %v after the session, because of %v", s.how, after, s.cause)
+		}
+	}
+	l.open = 0
+}
+
+// wantOpen checks that all of them go on.
+func (l *live) wantOpen() {
+	l.Helper()
+	redistest.Elapse(5 * time.Second)
+	select {
+	case s := <-l.stays.over:
+		l.Errorf("%s: the context has ended because of %v", s.how, s.cause)
+		l.open--
+	default:
+	}
+}
+
+// freeAll lets those that are left return.
+func (l *live) freeAll() {
+	close(l.stays.free)
+	for range l.open {
+		<-l.stays.over
+	}
+}
+
+// P16: whatever ends a session, in whichever process, the contexts of its requests end.
+func TestTheEndOfASessionEndsItsRequests(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		options middleware.Options
+		user    bool   // the session is a user's
+		but     string // a holder keeps this from happening
+		end     func(l *live) (at time.Time)
+	}{
+		"Destroy by another request": {but: "holding it", end: func(l *live) time.Time {
+			l.visitor.get(l.there.URL+"/logout").want(l.T, 200, "")
+			return time.Now()
+		}},
+		"Destroy of a user's session": {user: true, but: "holding it", end: func(l *live) time.Time {
+			l.visitor.get(l.there.URL+"/logout").want(l.T, 200, "")
+			return time.Now()
+		}},
+		"End": {end: func(l *live) time.Time {
+			must(l.T, l.there.sessions.End(l.Context(), l.readID()))
+			return time.Now()
+		}},
+		"EndAll": {user: true, end: func(l *live) time.Time {
+			n, err := l.there.sessions.EndAll(l.Context(), "ann")
+			if n != 1 || err != nil {
+				l.Errorf("EndAll = %d, %v", n, err)
+			}
+			return time.Now()
+		}},
+		"EndAll of all others": {user: true, end: func(l *live) time.Time {
+			other := newVisitor(l.T).everywhere()
+			other.get(l.there.URL+"/login/ann").want(l.T, 200, "")
+			other.get(l.there.URL+"/end/others").want(l.T, 200, "1")
+			return time.Now()
+		}},
+		"too many logins": {user: true, options: middleware.Options{MaxSessions: 1}, end: func(l *live) time.Time {
+			newVisitor(l.T).get(l.there.URL+"/login/ann").want(l.T, 200, "")
+			return time.Now()
+		}},
+		"the idle timeout": {options: middleware.Options{TTL: 5 * time.Minute}, but: "holding it", end: func(l *live) time.Time {
+			at := time.Now().Add(5 * time.Minute)
+			redistest.Elapse(time.Until(at))
+			return at
+		}},
+		"the absolute timeout": {options: middleware.Options{TTL: 5 * time.Minute, Lifetime: 10 * time.Minute}, user: true, but: "holding it", end: func(l *live) time.Time {
+			began := time.Now()
+			for range 3 {
+				redistest.Elapse(3 * time.Minute)
+				l.visitor.get(l.there.URL+"/add").want(l.T, 200, "*")
+			}
+			at := began.Add(10 * time.Minute)
+			redistest.Elapse(time.Until(at))
+			return at
+		}},
+		"the end that Remember has set": {options: middleware.Options{TTL: 5 * time.Minute}, but: "holding it", end: func(l *live) time.Time {
+			l.visitor.get(l.there.URL+"/remember").want(l.T, 200, "")
+			at := time.Now().Add(3 * time.Minute)
+			redistest.Elapse(time.Until(at))
+			return at
+		}},
+		"a key that was deleted": {end: func(l *live) time.Time {
+			l.Do(l.T, "DEL", recordOf(l.readID()))
+			return time.Now()
+		}},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			for _, after := range []time.Duration{0, 1100 * time.Millisecond, 30 * time.Second} { // the requests are that old
+				if name != "the end that Remember has set" && after != 0 && strings.Contains(name, "timeout") {
+					continue
+				}
+				l := newLive(t, r, test.options, steady)
+				if test.user {
+					l.visitor.get(l.there.URL+"/login/ann").want(t, 200, "")
+				}
+				l.stay(test.but)
+				redistest.Elapse(after)
+				l.wantEnded(test.end(l))
+				r.Do(t, "FLUSHALL")
+			}
+		})
+	}
+}
+
+// readID is id for a session that is held.
+func (l *live) readID() string {
+	for _, key := range l.Keys(l.T) {
+		if !strings.Contains(key, ".l") && !strings.Contains(key, ".user") {
+			return strings.NewReplacer("latchkey:{", "", "}:", ".", "}", "").Replace(key)
+		}
+	}
+	l.Fatal("there is no session")
+	return ""
+}
+
+// P16: a session that gets a new id is the same session, and so is that of a guest who logs in. Requests that were
+// opened before go on, and end with it. A login as another user begins another session.
+func TestARequestStaysWithItsSession(t *testing.T) {
+	t.Parallel()
+	for name, paths := range map[string][]string{
+		"a guest's new id":              {"/renew"},
+		"two new ids at once":           {"/renew", "/renew"},
+		"a guest logs in":               {"/login/ann"},
+		"a guest logs in, and again":    {"/renew", "/login/ann", "/login/ann", "/renew"},
+		"a user's new id":               {"/login/ann", "stay", "/renew"},
+		"a user logs in again":          {"/login/ann", "stay", "/login/ann"},
+		"another user":                  {"/login/ann", "stay", "/login/bob"},
+		"another user, after a new id":  {"/login/ann", "stay", "/renew", "/login/bob"},
+		"another user, and ann again":   {"/login/ann", "stay", "/login/bob", "/login/ann"},
+		"a guest becomes ann, then bob": {"/login/ann", "/login/bob"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			l := newLive(t, r, middleware.Options{}, steady)
+			if len(paths) < 2 || paths[1] != "stay" {
+				l.stay("holding it")
+			}
+			for _, path := range paths {
+				if path == "stay" {
+					l.stay("holding it")
+				} else {
+					l.visitor.get(l.there.URL+path).want(t, 200, "")
+				}
+			}
+			if strings.Contains(name, "another user") || strings.Contains(name, "then bob") {
+				l.wantEnded(time.Now())
+				return
+			}
+			l.wantOpen()
+			redistest.Elapse(5 * time.Minute) // the tombstone of the old id is gone
+			l.wantOpen()
+			must(t, l.there.sessions.End(t.Context(), l.id()))
+			l.wantEnded(time.Now())
+		})
+	}
+}
+
+// P16: a request that ends its own session, or gives it a new id, goes on. What others do later ends it.
+func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		s    *session.Session
+		r    *http.Request
+		site *site
+	}
+	for name, test := range map[string]struct {
+		do   func(w world) error
+		ends bool // the session has ended
+	}{
+		"Destroy": {func(w world) error { w.s.Destroy(); return w.s.Commit(w.r.Context()) }, true},
+		"End":     {func(w world) error { return w.site.sessions.End(w.r.Context(), w.s.ID()) }, true},
+		"EndAll":  {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann"); return err }, true},
+		"EndAll after Commit": {func(w world) error {
+			err := w.s.Commit(w.r.Context())
+			_, ending := w.site.sessions.EndAll(w.r.Context(), "ann")
+			return errors.Join(err, ending)
+		}, true},
+		"Destroy in Update": {func(w world) error {
+			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.Update(w.r.Context(), w.s.ID(), func(u *session.Session) error {
+				u.Destroy()
+				return nil
+			}))
+		}, true},
+		"EndAll but this": {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann", w.s.ID()); return err }, false},
+		"End of another":  {func(w world) error { w.site.sessions.End(w.r.Context(), otherID); return nil }, false},
+		"Renew":           {func(w world) error { w.s.Renew(); return w.s.Commit(w.r.Context()) }, false},
+		"Login":           {func(w world) error { w.s.Login("bob"); return w.s.Commit(w.r.Context()) }, false},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			stays := newStays()
+			ids := make(chan string, 1)
+			handle(mux, "/stay", func(own *session.Session, _ http.ResponseWriter, r *http.Request) {
+				redistest.Elapse(1500 * time.Millisecond) // it is watched
+				must(t, test.do(world{own, r, s}))
+				ids <- own.ID()
+				stays.wait(name, r)
+			})
+			s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second}), middleware.Options{}, mux)
+			v := s.visitor(t)
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			done := v.start(s.URL + "/stay")
+			<-stays.begun
+			redistest.Elapse(10 * time.Second)
+			if len(stays.over) > 0 {
+				t.Errorf("its context has ended because of %v", (<-stays.over).cause)
+			} else if id := <-ids; test.ends {
+				stays.free <- struct{}{}
+				<-stays.over
+			} else {
+				must(t, s.sessions.End(t.Context(), id))
+				at := time.Now()
+				if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+					t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+				}
+			}
+			<-done
+		})
+	}
+}
+
+// P16: a request that ends other sessions goes on, and stays with its own, also if that has moved long before.
+func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		stays := newStays()
+		handle(mux, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, http.NewResponseController(w).Flush())
+			stays.begun <- ""
+			<-stays.free
+			if err := s.sessions.End(req.Context(), otherID); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("End: %v", err)
+			}
+			stays.wait("a stream", req)
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		v := s.visitor(t)
+		stream := v.start(s.URL + "/stay")
+		<-stays.begun
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		redistest.Elapse(70 * time.Second) // nobody knows any more that the id has moved
+		stays.free <- struct{}{}
+		<-stays.begun
+		redistest.Elapse(5 * time.Second)
+		if len(stays.over) > 0 {
+			t.Fatalf("the context has ended because of %v", (<-stays.over).cause)
+		}
+		must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		at := time.Now()
+		if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+			t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+		}
+		<-stream
+	})
+}
+
+// otherID is that of a session that does not exist.
+const otherID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+// P16: a request that begins a session is watched from its first commit on.
+func TestANewSessionIsWatched(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		stays, ids := newStays(), make(chan string, 1)
+		s := siteWith(t, r, middleware.Options{}, "/begin", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
+			add(s)
+			must(t, http.NewResponseController(w).Flush())
+			ids <- s.ID()
+			stays.wait("a new session", r)
+		})
+		done := newVisitor(t).start(s.URL + "/begin")
+		<-stays.begun
+		must(t, s.sessions.End(t.Context(), <-ids))
+		at := time.Now()
+		if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+			t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+		}
+		<-done
+	})
+}
+
+// P16: a stream can say why it ends: what it writes after the end still reaches the client.
+func TestAStreamSaysWhyItEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		ids := make(chan string)
+		s := siteWith(t, r, middleware.Options{}, "/events", func(s *session.Session, w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "data: hello\n\n")
+			must(t, http.NewResponseController(w).Flush())
+			ids <- s.ID()
+			<-r.Context().Done()
+			if context.Cause(r.Context()) == session.ErrEnded {
+				_, _ = io.WriteString(w, "event: logout\ndata:\n\n")
+			}
+		})
+		stream := s.visitor(t).start(s.URL + "/events")
+		must(t, s.sessions.End(t.Context(), <-ids))
+		(<-stream).want(t, 200, "data: hello\n\nevent: logout\ndata:")
+	})
+}
+
+// P16: contexts that are derived from that of the handler end with it, for the same cause: that of an
+// http.TimeoutHandler inside, and that of an Update. A Reopen says why it fails.
+func TestWhatIsDerivedFromTheContextEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := app()
+		handle(mux, "/derived", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, own.Commit(req.Context()))
+			causes := make(chan error, 1)
+			http.TimeoutHandler(http.HandlerFunc(func(_ http.ResponseWriter, inner *http.Request) {
+				ctx, cancel := context.WithCancel(inner.Context())
+				defer cancel()
+				causes <- s.sessions.Update(ctx, own.ID(), func(*session.Session) error {
+					must(t, s.sessions.End(context.Background(), own.ID()))
+					<-ctx.Done()
+					return context.Cause(ctx)
+				})
+			}), time.Minute, "").ServeHTTP(w, req)
+			if cause := <-causes; cause != session.ErrEnded {
+				t.Errorf("the cause is %v", cause)
+			}
+			err := own.Reopen(context.WithoutCancel(req.Context()))
+			if !errors.Is(err, session.ErrEnded) || !errors.Is(err, store.ErrGone) || middleware.Status(err) != 409 {
+				t.Errorf("Reopen: %v", err)
+			}
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		s.visitor(t).get(s.URL+"/derived").want(t, 503, "") // so answers http.TimeoutHandler
+	})
+}
+
+// P16: the context of a holder whose session was ended says so, if the lease notices it before the watch, and if the
+// lease is the last one before MaxHold. A lock that is lost otherwise is store.ErrLost.
+func TestAHolderLearnsThatItsSessionHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lease, maxHold time.Duration
+		most           time.Duration
+		end            func(l *live, id string)
+		want           error
+	}{
+		"by its lease": {600 * time.Millisecond, 0, 250 * time.Millisecond, func(l *live, id string) {
+			must(l.T, l.there.sessions.End(l.Context(), id))
+		}, session.ErrEnded},
+		"in its last lease": {time.Minute, 30 * time.Second, promptly, func(l *live, id string) {
+			must(l.T, l.there.sessions.End(l.Context(), id))
+		}, session.ErrEnded},
+		"a lost lock": {600 * time.Millisecond, 0, 250 * time.Millisecond, func(l *live, id string) {
+			_, lock := keysOf(id)
+			l.Do(l.T, "DEL", lock)
+		}, store.ErrLost},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			l := newLive(t, r, middleware.Options{MaxHold: test.maxHold}, store.Options{Lease: test.lease, Timeout: time.Second / 2})
+			id := l.id()
+			l.visitor.start(l.here.URL + "/stay/holding%20it")
+			<-l.stays.begun
+			test.end(l, id)
+			at := time.Now()
+			over := <-l.stays.over
+			if after := over.ended.Sub(at); !errors.Is(over.cause, test.want) || after > test.most {
+				t.Errorf("the context ended %v later, because of %v", after, over.cause)
+			}
+		})
+	}
+}
+
+// P16: a Redis that is away, or replicas that have lost touch, end nothing. When the master is back, all is as before.
+func TestNothingEndsWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ away, back func(l *live, record string) }{
+		"it does not reply": {func(l *live, _ string) { l.Pause(l.T) }, func(l *live, _ string) { l.Resume(l.T) }},
+		"a replica without the record": {
+			func(l *live, record string) {
+				l.Do(l.T, "RENAME", record, "away")
+				l.Fake(func(f *fakeredis.Server) { f.Replica = true })
+			},
+			func(l *live, record string) {
+				l.Fake(func(f *fakeredis.Server) { f.Replica = false })
+				l.Do(l.T, "RENAME", "away", record)
+			},
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			for _, path := range []string{"/add", "/login/ann"} {
+				l := newLive(t, r, middleware.Options{}, store.Options{})
+				l.visitor.get(l.there.URL+path).want(t, 200, "*")
+				record := recordOf(l.id())
+				l.stay("holding it")
+				test.away(l, record)
+				for range 2 {
+					l.wantOpen()
+				}
+				test.back(l, record)
+				l.wantOpen()
+				must(t, l.there.sessions.End(t.Context(), l.id()))
+				l.wantEnded(time.Now())
+				r.Do(t, "FLUSHALL")
+			}
+		})
+	}
+}
+
+// P16: a request that is over within a second costs nothing more, and neither does one that has no session, however
+// long it takes. From then on it is one exchange a second.
+func TestWhatWatchingCosts(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		p := redistest.NewProxy(t, r)
+		mux := app()
+		mux.HandleFunc("/take/{time}", func(_ http.ResponseWriter, r *http.Request) {
+			d, err := time.ParseDuration(r.PathValue("time"))
+			must(t, err)
+			redistest.Elapse(d)
+		})
+		s := newSite(t, p.Pool(t, 4), middleware.Options{}, mux)
+		v := s.visitor(t)
+		count := func(v *visitor, d string) int {
+			p.Forget()
+			v.get(s.URL+"/take/"+d).want(t, 200, "")
+			return p.RoundTrips()
+		}
+		for range 2 { // Redis and the store know each other then
+			count(v, "0s")
+		}
+		at0 := count(v, "0s")
+		if short := count(v, "999ms"); short != at0 {
+			t.Errorf("%d round trips of a request of 999 ms, and %d of one of no time", short, at0)
+		}
+		if long := count(v, "9s"); long < at0+8 || long > at0+9+3 { // the lease is renewed meanwhile
+			t.Errorf("%d round trips in 9 s, and %d of a request of no time", long, at0)
+		}
+		if none := count(newVisitor(t), "9s"); none != 0 {
+			t.Errorf("%d round trips of a request without a session", none)
+		}
+	})
+}
+
+// Many requests come and go while sessions end. Each context ends, or its request returns before.
+func TestManyRequestsAreWatchedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	stays := newStays()
+	s := siteWith(t, r, middleware.Options{}, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+		must(t, own.Commit(req.Context()))
+		stays.begun <- own.ID()
+		<-req.Context().Done()
+		if cause := context.Cause(req.Context()); cause != session.ErrEnded {
+			t.Errorf("the cause is %v", cause)
+		}
+	})
+	const visitors = 150
+	var all sync.WaitGroup
+	for range visitors {
+		all.Go(func() {
+			v := s.visitor(t)
+			stay := v.start(s.URL + "/stay")
+			must(t, s.sessions.End(t.Context(), <-stays.begun)) // anybody's
+			for range 20 {
+				v.get(s.URL+"/get").want(t, 200, "*")
+			}
+			<-stay
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,7 @@
+package session
+
+import "errors"
+
+// ErrEnded is the cause of a handler's context whose session has ended: [context.Cause] returns it. Whatever has ended
+// the session, in whichever process, the context ends within two seconds: see package middleware.
+var ErrEnded = errors.New("the session has ended")
