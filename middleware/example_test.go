@@ -453,6 +453,30 @@ func ExampleOptions_token() {
 }
 
 // A server of another kind, as of gRPC, finds the token where its clients put it.
+// Scripts of another site call the API. What sets headers for every response, also for errors of the sessions, goes
+// around them.
+func ExampleOptions_token_cors() {
+	const app = "https://app.example.com"
+	cors := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", app)
+			h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After")
+			if r.Method == http.MethodOptions {
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+				h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	protection := http.NewCrossOriginProtection()
+	if err := protection.AddTrustedOrigin(app); err != nil { // otherwise its requests are a 403
+		panic(err)
+	}
+	server.Handler = cors(protection.Handler(sessions.Handler(mux)))
+}
+
 func ExampleSessions_ID() {
 	count := func(ctx context.Context, token string) error {
 		id, ok := sessions.ID(token)

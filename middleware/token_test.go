@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/secret"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/gorilla/securecookie"
 )
 
 // A programSite is one whose clients are programs, which keep tokens.
@@ -295,5 +298,49 @@ func TestBearer(t *testing.T) {
 		if got := middleware.Bearer(r); got != c.want {
 			t.Errorf("%q: %q, want %q", c.lines, got, c.want)
 		}
+	}
+}
+
+// The guide's program for scripts of another site. They pass the protection, learn that their token is dead, and can
+// read that answer: what is set around the sessions survives an error.
+func TestScriptsOfAnotherSiteLearnThatTheirTokenIsDead(t *testing.T) { // not parallel, since examples share variables
+	st := store.New(redistest.Embedded(t).Pool(t, 4), steady)
+	var log logtest.Buffer
+	sessions, _ = middleware.New(st, middleware.Options{Keys: [][]byte{testKey}, Token: middleware.Bearer, Logger: log.Logger()})
+	mux = app()
+	ExampleOptions_token_cors()
+	send := func(method, origin, token string) *http.Response {
+		req := httptest.NewRequest(method, "https://api.example.com/add", nil)
+		req.Header.Set("Origin", origin)
+		req.Header.Set("Sec-Fetch-Site", "same-site")
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		server.Handler.ServeHTTP(w, req)
+		return w.Result()
+	}
+	const app, invalid = "https://app.example.com", `Bearer error="invalid_token"`
+	unknown, err := securecookie.New(testKey, nil).SetSerializer(securecookie.NopEncoder{}).Encode("__Host-session", make([]byte, 32))
+	must(t, err)
+	for _, c := range []struct {
+		method, origin, token string
+		status                int
+		challenge             string
+	}{
+		{"OPTIONS", app, "", 200, ""},
+		{"POST", app, unknown, 401, invalid},
+		{"POST", app, "garbage", 401, invalid},
+		{"POST", app, "", 401, "Bearer"},
+		{"POST", "https://evil.example", unknown, 403, ""},
+	} {
+		res := send(c.method, c.origin, c.token)
+		h := res.Header
+		if res.StatusCode != c.status || h.Get("Www-Authenticate") != c.challenge || h.Get("Access-Control-Allow-Origin") != app {
+			t.Errorf("%s from %s: %d %v; want %d %q", c.method, c.origin, res.StatusCode, h, c.status, c.challenge)
+		}
+	}
+	if lines := log.Lines("session failed"); len(lines) != 3 || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the log, which is to tell at level INFO:\n%s", log.String())
 	}
 }
