@@ -104,6 +104,20 @@ func TestUnclaimedSessionsGiveWay(t *testing.T) {
 	})
 }
 
+// An expired session that is still on the list neither makes a login fail nor makes an unclaimed session count.
+func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1, RefuseLogin: true}
+		expired := login(t, st, "ann", 0)
+		claim(t, st, expired)
+		login(t, st, "ann", 1)
+		s.Do(t, "DEL", st.recordKey(expired)) // as its idle timeout does
+		wantError(t, "a login", tryLogin(t, st, 2, terms), nil)
+		wantListed(t, st, "ann", idOf(st, "ann", 2))
+	})
+}
+
 // A mark has room for sixteen unclaimed sessions. Those that do not fit any more count as claimed, and are not ended
 // by another login.
 func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {
