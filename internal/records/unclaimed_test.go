@@ -118,6 +118,21 @@ func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
 	})
 }
 
+// A login that replaces one session needs no other one to give way for it.
+func TestALoginReplacesNoMoreThanItMust(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 2, RefuseLogin: true}
+		elsewhere, first := login(t, st, "ann", 0), login(t, st, "ann", 1)
+		second := idOf(st, "ann", 2)
+		must(t, st.CreateRecord(WithInstead(t.Context(), []string{first}), second, recordOfUser("ann"), terms))
+		if ended := claim(t, st, second); !slices.Equal(ended, []string{first}) {
+			t.Errorf("ended: %q, want %q", ended, first)
+		}
+		wantListed(t, st, "ann", elsewhere, second)
+	})
+}
+
 // A mark has room for sixteen unclaimed sessions. Those that do not fit any more count as claimed, and are not ended
 // by another login.
 func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {
