@@ -161,12 +161,9 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		tag := s.store.Tag(record.User)
 		key.tag = tag[:]
 	}
-	if change.User != "" {
-		instead, err := c.takeOver(ctx)
-		if err != nil {
-			return err
-		}
-		ctx = records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), instead)
+	ctx, other, err := c.takeOver(ctx)
+	if err != nil {
+		return err
 	}
 	id, k := key.publicID(), guest
 	if change.Renewed {
@@ -189,6 +186,9 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	}
 	if err == nil {
 		rq.news().events = append(rq.news().events, event{do, rq.identity.knownID(), id})
+		err = c.endSuccessor(ctx, other) // if this fails, nobody gets the cookie of the new session, and it gives way
+	}
+	if err == nil {
 		rq.identity.setID(id)
 		rq.identity.setStored(record.Created, record.Own)
 		rq.setCookie(k, cookie)

@@ -96,6 +96,21 @@ func TestALoginOfAnotherUserEndsWhatTheIDHasBecome(t *testing.T) {
 	})
 }
 
+// P4: a login that is refused ends nothing, also if its browser has changed hands.
+func TestALoginThatIsRefusedEndsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
+		elsewhere, v := newVisitor(t), newVisitor(t)
+		elsewhere.get(s.URL+"/login/ann").want(t, 200, "")
+		elsewhere.get(s.URL+"/user").want(t, 200, "ann")
+		v.get(s.URL+"/login/bob").want(t, 200, "")
+		old := with(t, v.cookies(s)...)
+		v.get(s.URL+"/renew").want(t, 200, "")
+		old.get(s.URL+"/login/ann").want(t, 403, "*")
+		v.get(s.URL+"/user").want(t, 200, "bob")
+	})
+}
+
 // P4: a login is a new beginning. Nobody inherits the "remember me" or the age of the session before, whether it was
 // a guest's, the user's or another's.
 func TestALoginIsANewBeginning(t *testing.T) {

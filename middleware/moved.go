@@ -18,7 +18,7 @@ type movedID struct {
 
 // successor returns the session that id is, or has become, or "" if that has ended.
 func (s *Sessions) successor(ctx context.Context, id string) (_ string, r records.Record, err error) {
-	const longest = 8 // moves in a minute, of one session
+	const longest = 100 // moves in a minute, of one session: only a program that wrote to Redis itself exceeds that
 	look := s.terms
 	look.TTL = 0 // to look at a session does not extend it
 	for range longest {
@@ -60,21 +60,26 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 	}
 }
 
-// takeOver is for a login that comes with ids that have moved.
+// takeOver returns a context for what begins an id. It is for a login that comes with ids that have moved.
 //
 // If such an id has become a session of the same user, and nobody has come back with it, then a login's response was
 // lost, or dropped by a second click. The new session takes the values of that one over, under those that the handler
-// has set, and replaces it: takeOver returns its id.
+// has set, and replaces it.
 //
-// If a member's id has become a session of another user, the browser has changed hands, and takeOver ends that
-// session. A guest's id may have been planted by somebody who could log other people out in this way.
-func (c *commit) takeOver(ctx context.Context) (instead []string, _ error) {
+// If a member's id has become a session of another user, the browser has changed hands, and that session must end as
+// soon as the login is stored: takeOver returns its id as other. A login that is refused ends nothing. A guest's id may
+// have been planted by somebody who could log other people out in this way.
+func (c *commit) takeOver(ctx context.Context) (_ context.Context, other string, _ error) {
 	rq, user := c.rq, c.change.User
+	if user == "" {
+		return ctx, "", nil
+	}
+	var instead []string
 	for k := range kinds {
 		id, record, err := rq.sessions.successor(ctx, rq.moved(k).to)
 		switch {
 		case errors.Is(err, store.ErrUnavailable):
-			return nil, err
+			return ctx, "", err
 		case err != nil, id == "", id == rq.identity.knownID():
 		case record.User == user && record.Unclaimed():
 			under, err := values.Parse(record.Encoded())
@@ -85,10 +90,8 @@ func (c *commit) takeOver(ctx context.Context) (instead []string, _ error) {
 			all.Fill(under)
 			c.change.Snapshot, instead = all.Snapshot(), append(instead, id)
 		case record.User != "" && record.User != user && k == member:
-			if err := c.endSuccessor(ctx, id); err != nil {
-				return nil, err
-			}
+			other = id
 		}
 	}
-	return instead, nil
+	return records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), instead), other, nil
 }

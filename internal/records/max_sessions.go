@@ -20,11 +20,11 @@ import (
 func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time) error {
 	tag, _, _ := cutTag(id)
 	surplus, err := s.login(ctx, x, within, arrived)
+	x.Args = append(x.Args, yes) // all further tries come after prune
 	if errors.Is(err, errCrowded) {
 		if err := s.prune(ctx, tag); err != nil {
 			return err
 		}
-		x.Args = append(x.Args, yes)
 		surplus, err = s.login(ctx, x, within, arrived)
 	}
 	if len(surplus) == 0 && !errors.Is(err, ErrTooManySessions) {

@@ -104,6 +104,74 @@ func TestUnclaimedSessionsGiveWay(t *testing.T) {
 	})
 }
 
+// An expired session that is still on the list neither makes a login fail nor makes an unclaimed session count.
+func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1, RefuseLogin: true}
+		expired := login(t, st, "ann", 0)
+		claim(t, st, expired)
+		login(t, st, "ann", 1)
+		s.Do(t, "DEL", st.recordKey(expired)) // as its idle timeout does
+		wantError(t, "a login", tryLogin(t, st, 2, terms), nil)
+		wantListed(t, st, "ann", idOf(st, "ann", 2))
+	})
+}
+
+// A login that replaces one session needs no other one to give way for it.
+func TestALoginReplacesNoMoreThanItMust(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 2, RefuseLogin: true}
+		elsewhere, first := login(t, st, "ann", 0), login(t, st, "ann", 1)
+		second := idOf(st, "ann", 2)
+		must(t, st.CreateRecord(WithInstead(t.Context(), []string{first}), second, recordOfUser("ann"), terms))
+		if ended := claim(t, st, second); !slices.Equal(ended, []string{first}) {
+			t.Errorf("ended: %q, want %q", ended, first)
+		}
+		wantListed(t, st, "ann", elsewhere, second)
+	})
+}
+
+// A claim does not say that it has ended what had ended before.
+func TestAClaimNamesWhatItHasEnded(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1}
+		for n := range 4 {
+			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+		}
+		must(t, st.End(t.Context(), idOf(st, "ann", 1)))
+		s.Do(t, "DEL", st.recordKey(idOf(st, "ann", 0))) // as its idle timeout does
+		if ended := claim(t, st, idOf(st, "ann", 3)); !slices.Equal(ended, []string{idOf(st, "ann", 2)}) {
+			t.Errorf("ended: %q", ended)
+		}
+		wantListed(t, st, "ann", idOf(st, "ann", 3))
+	})
+}
+
+// A session that a login replaces may end otherwise, between the moment when the mark is read and the claim. The
+// claim ends the rest.
+func TestAClaimEndsTheRestOfWhatItReplaces(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1}
+		for n := range 3 {
+			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+		}
+		newest := idOf(st, "ann", 2)
+		read, err := st.Load(t.Context(), newest, Terms{})
+		must(t, err)
+		must(t, st.End(t.Context(), idOf(st, "ann", 1)))
+		other := login(t, st, "ann", 3) // which writes the mark anew
+		ended, err := st.Claim(t.Context(), newest, read)
+		if err != nil || !slices.Equal(ended, []string{idOf(st, "ann", 0)}) {
+			t.Errorf("ended: %q, %v", ended, err)
+		}
+		wantListed(t, st, "ann", newest, other)
+	})
+}
+
 // A mark has room for sixteen unclaimed sessions. Those that do not fit any more count as claimed, and are not ended
 // by another login.
 func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {

@@ -156,9 +156,16 @@ else
 end
 local order, replaced, above = unclaimed(mark or '', list)
 local today, surplus, yielding, result = math.floor(now / 1000), {}, {}, {1}
+local gives = {} -- the sessions that the new one replaces
+for id in string.gmatch(ARGV[13], '[^ ]+') do
+  while above[id] do -- another login replaces it already
+    id = above[id]
+  end
+  gives[id] = replaced[id] ~= nil
+end
 if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
-    if other ~= old and other ~= member and not above[other] then
+    if other ~= old and other ~= member and not above[other] and not gives[other] then
       local to = surplus
       if replaced[other] then -- rule: an unclaimed session gives way, and does not count
         to = yielding
@@ -183,13 +190,6 @@ end
 
 -- withLogin returns the mark with an entry for the new session, and for what it replaces.
 local function withLogin(text)
-  local gives = {}
-  for id in string.gmatch(ARGV[13], '[^ ]+') do
-    while above[id] do -- another login replaces it already
-      id = above[id]
-    end
-    gives[id] = true
-  end
   for i = 1, crowd do
     gives[yielding[i] or ''] = true -- rule: a login replaces unclaimed sessions
   end
