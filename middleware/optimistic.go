@@ -162,6 +162,7 @@ func (rw *response) secondResponse() *response {
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold, second.request.came = rq.first.next, rq.first.next.hold, rq.first.next.came
+	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second
 }
