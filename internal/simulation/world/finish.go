@@ -104,7 +104,8 @@ func (w *World) recall() {
 	step := 1 + len(w.ids)/most
 	for i := 0; i < len(w.ids); i += step {
 		number := finals + len(w.seen)
-		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{cookie: w.cookies[w.ids[i]], id: w.ids[i]})
+		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{})
+		w.visitors[w.plan.Visitors].set(w.cookies[w.ids[i]])
 		w.requests.Add(1)
 		w.request(plan.Request{Number: number, Visitor: w.plan.Visitors, Process: number % len(w.present), Action: plan.Look, Mode: plan.ReadOnly})
 		elapse(17 * time.Microsecond)

@@ -78,7 +78,7 @@ func (w *World) concerns(e event, sessions []string) bool {
 		if r == nil { // an ending
 			return true
 		}
-		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.SetID)
+		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.Member) || slices.Contains(sessions, r.SetID)
 	case len(e.command) == 0:
 		return true
 	}
