@@ -17,7 +17,7 @@ func (h *history) crossings() {
 	}
 }
 
-// A moving says whether a Renew or a login had moved an ID before from, and whether that was remembered until to.
+// A moving says whether a Renew or a login had moved an ID that a request has not found, between two times.
 type moving func(id string, from, to time.Duration) bool
 
 // crosses reports whether a request is to be refused since an ID that it came with was moved. A request that has
@@ -35,10 +35,11 @@ func (h *history) crosses(r *Request, moved moving) bool {
 	return (member || guest) && !r.Navigates
 }
 
-// certainlyMoved is a moving.
-func (h *history) certainlyMoved(id string, from, to time.Duration) bool {
+// certainlyMoved is a moving that is true only if the successor was remembered until to. An ID that was not found
+// had ended by then, and one that a Renew has moved was not ended by anything else.
+func (h *history) certainlyMoved(id string, _, to time.Duration) bool {
 	for _, e := range h.bySession[id] {
-		if e.Effect == Renew && e.ending(id) && e.Outcome == Answered && e.End < from && to+slack < e.Seal+tombstone && !h.lost(id, e.Asked, to) {
+		if e.Effect == Renew && e.ending(id) && e.Outcome == Answered && to+slack < e.Seal+tombstone && !h.lost(id, e.Asked, to) {
 			return true
 		}
 	}

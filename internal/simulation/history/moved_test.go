@@ -75,7 +75,7 @@ func TestCheckOfCrossings(t *testing.T) {
 		"a minute later it is refused": {late(shutOut), out},
 		"perhaps, and it is refused":   {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(shutOut), ""},
 		"perhaps, and it is not":       {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(begins("X")), ""},
-		"it was sent before":           {begun.write(10, 12, 1).but(callsRenew).but(begins("T")).write(11, 22).but(begins("X")), ""},
+		"it was sent before":           {begun.write(10, 12, 1).but(callsRenew).but(begins("T")).write(11, 22).but(begins("X")), crosses},
 
 		"a member's Renew":                {old(callsRenew, begins("X")), crosses},
 		"a member's Renew as a page":      {old(navigates, callsRenew, shutOut), ""},

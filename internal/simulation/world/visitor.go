@@ -81,6 +81,7 @@ func (w *World) keep(c *call, answer *response) {
 		if given.MaxAge < 0 {
 			*fate = history.Deleted
 			if !hasLeft {
+				w.forgotten(v.jar(given.Name).id)
 				v.drop(given.Name)
 			}
 			continue
@@ -93,8 +94,16 @@ func (w *World) keep(c *call, answer *response) {
 			w.cookies[its.id] = its
 		}
 		if !hasLeft {
+			w.forgotten(v.jar(its.name).id)
 			v.set(its)
 		}
 		w.noteLocked(c, "sets a cookie for", its.id, nil)
+	}
+}
+
+// forgotten notes the ID of a session of which no browser has the cookie any more. Somebody may have it nevertheless.
+func (w *World) forgotten(id string) {
+	if id != "" {
+		w.dropped = append(w.dropped, id)
 	}
 }

@@ -34,6 +34,7 @@ type World struct {
 	trace    trace
 	ids      []string          // of all sessions, in the order of their creation
 	cookies  map[string]cookie // that open them
+	dropped  []string          // the IDs of those whose cookie was deleted or replaced
 	seen     map[int]*history.Request
 	endings  map[int]*history.Ending
 	losses   []history.Loss
