@@ -166,6 +166,7 @@ func (rw *response) secondResponse() *response {
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
 	second.request.came, second.request.ids = rq.came, rq.ids
 	second.request.passive = rq.passive
+	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -188,6 +189,35 @@ func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 			p.wantFree(t)
 		})
 	}
+}
+
+// P5: a request waits for LockWait, also if it waits for two sessions: for the member's, which ends while the first
+// run is about to be saved, and then for the guest's.
+func TestTheSecondRunWaitsForWhatIsLeftOfLockWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			time.Sleep(6 * time.Second)
+			s.Destroy()
+		})
+		holder := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		pages := newSite(t, r.Pool(t, 4), middleware.Options{Mode: optimisticGets, LockWait: 10 * time.Second}, mux)
+		member, guest := newVisitor(t).everywhere(), newVisitor(t).everywhere()
+		member.get(holder.URL+"/login").want(t, 200, "*")
+		guest.get(holder.URL+"/add").want(t, 200, "1")
+		both := with(t, append(member.cookies(holder), guest.cookies(holder)...)...)
+
+		free := guest.hold(holder.URL + "/hold")
+		left := member.start(holder.URL + "/leave")
+		synctest.Wait()
+		began := time.Now()
+		both.get(pages.URL+"/add").want(t, 503, "*")
+		if waited := time.Since(began); waited < 10*time.Second || waited > 11*time.Second {
+			t.Errorf("it waited for %v", waited)
+		}
+		free().want(t, 200, "*")
+		(<-left).want(t, 200, "*")
+	})
 }
 
 // The second run gets the request as it came, whatever the first run has done to it. Goroutines of

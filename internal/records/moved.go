@@ -3,6 +3,8 @@ package records
 import (
 	"bytes"
 	"encoding/base64"
+	"strconv"
+	"time"
 )
 
 // # An id that has moved
@@ -44,7 +46,13 @@ func nameSuccessor(b *box, to string) []byte {
 }
 
 // whyGone returns the error of an id with this tombstone: a *Moved or ErrGone.
-func whyGone(tombstone []byte, b *box) error {
+//
+// A tombstone may outlive its minute: a plain read extends the time to live of whatever it reads, and its request may
+// end before that is undone. So the time of the move counts.
+func whyGone(tombstone []byte, b *box, now time.Time) error {
+	if goneSince(tombstone).Add(tombstoneTime).Before(now) {
+		return ErrGone
+	}
 	_, rest, moved := bytes.Cut(tombstone, []byte(toMark))
 	if moved {
 		if b != nil && !b.ring.acceptPlain {
@@ -71,4 +79,12 @@ func whyGone(tombstone []byte, b *box) error {
 		return &Moved{}
 	}
 	return &Moved{To: string(to)}
+}
+
+// goneSince returns the time of a tombstone.
+func goneSince(tombstone []byte) time.Time {
+	_, rest, _ := bytes.Cut(tombstone, []byte(`"gone":`))
+	end := max(0, bytes.IndexAny(rest, ",}"))
+	since, _ := strconv.ParseInt(string(rest[:end]), 10, 64) // 0: long ago
+	return time.UnixMilli(since)
 }

@@ -52,3 +52,31 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 		}))
 	}
 }
+
+// An id that has moved leads to its successor for a minute, even if its tombstone lives for longer: the request that
+// read it plainly, which extended its life, may be gone before that is undone.
+func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, p := tapped(t, s, patient)
+		create(t, st, "1")
+		must(t, take(t, st).Renew(t.Context(), newID, []byte("2")))
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, loadScript) {
+				return redistest.DropCommand
+			}
+			return redistest.Pass
+		})
+		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		if _, err := st.Load(t.Context(), theID, terms); errors.Is(err, ErrGone) {
+			t.Fatal("the script was done")
+		}
+		p.Inject(nil)
+		lapse(time.Minute + time.Millisecond)
+		_, err := st.Load(t.Context(), theID, terms)
+		wantError(t, "Load after a minute", err, ErrGone)
+		if _, moved := errors.AsType[*Moved](err); moved {
+			t.Error("the id still has a successor")
+		}
+	})
+}

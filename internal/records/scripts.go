@@ -3,6 +3,7 @@ package records
 import (
 	"embed"
 	"fmt"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
@@ -53,7 +54,7 @@ func found(reply scripting.Reply, b *box) ([]byte, error) {
 		return nil, ErrNotFound
 	case stateGone:
 		tombstone, _ := reply.BytesAt(1)
-		return nil, whyGone(tombstone, b)
+		return nil, whyGone(tombstone, b, time.Now())
 	case stateTooLarge:
 		if size, ok := reply.IntAt(1); ok {
 			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)

@@ -8,8 +8,8 @@
 //     plan is data, so that it can be shrunk.
 //   - Package world carries the plan out, in one bubble of testing/synctest. Each process is a
 //     middleware.Sessions over a store.Store over a redigo pool, with connections that lead through a
-//     simulated network to package fakeredis. A client calls the handler directly, with a cookie jar and
-//     its own ResponseWriter. A job calls Sessions.Update.
+//     simulated network to package fakeredis. A client calls the handler directly, with its own
+//     ResponseWriter, and a jar for the cookies of a guest and of a member. A job calls Sessions.Update.
 //   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when, and the
 //     response. A request leaves two if its handler reopens its session or runs a second time. Package
 //     history judges them all, and knows nothing else.
@@ -28,6 +28,9 @@
 // by a handler or from outside; each ending leaves a [history.Ending]. A session that was ended before a
 // request began is never alive in that request, and nothing is saved in it. All other sessions stay as they
 // are.
+//
+// Requests of one browser cross each other. So a request may come with an ID that a login has moved, or with a
+// member's cookie that is dead beside a guest's that is not.
 //
 // # Why a seed is enough
 //

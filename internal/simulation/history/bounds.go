@@ -18,11 +18,15 @@ func (h *history) bounds() {
 	exchange := h.Timeout + cleaned + slack
 	for i := range h.all {
 		r := &h.all[i]
+		wait, unlocked := wait, 16*h.Latency+slack
+		if r.late() { // it needs a round trip more
+			wait, unlocked = wait+exchange, 2*unlocked
+		}
 		switch {
 		case r.Again: // since before the first run's commit was refused
 			h.within(r, "its session", r.waits()-r.Asked, exchange+wait)
 		case h.Strict && !r.Exclusive && r.Open > 0:
-			h.within(r, "a session that it need not lock", r.Open-r.Asked, 16*h.Latency+slack)
+			h.within(r, "a session that it need not lock", r.Open-r.Asked, unlocked)
 		default:
 			h.within(r, "its session", r.waits()-r.Asked, wait)
 		}
@@ -30,6 +34,9 @@ func (h *history) bounds() {
 			limit := commit
 			if r.Optimistic { // it may be refused, and then waits for the lock
 				limit += exchange + wait
+			}
+			if h.follows(r) { // a round trip for each successor, and for the end of the last
+				limit += time.Duration(len(h.successors(r.Member))+2) * exchange
 			}
 			h.within(r, "its commit", r.answered()-r.Seal, limit)
 		}
@@ -90,7 +97,7 @@ func (h *history) reasons() {
 				h.broken(rule, with(r), "#%d was refused since another had changed its session, which nobody has", r.Number)
 			}
 		case Unavailable:
-			if r.Effect == Renew && r.Seal+2*h.Latency+slack >= h.created(r)+h.Lifetime {
+			if r.Effect == Renew && r.Seal+2*h.Latency+slack >= h.created(last(r.Saw))+h.Lifetime {
 				continue // its session may have ended before Redis can give it another ID
 			}
 			h.broken(rule, with(r), "#%d was told that Redis is unavailable: %s", r.Number, r.Why)
@@ -111,7 +118,7 @@ func (h *history) changed(r *Request) bool {
 			return true
 		}
 	}
-	lives := min(r.Asked+h.TTL, h.created(r)+h.Lifetime)
+	lives := min(r.Asked+h.TTL, h.created(last(r.Saw))+h.Lifetime)
 	return r.End > lives-2*time.Millisecond // it may have expired
 }
 
@@ -143,11 +150,11 @@ func (h *history) stragglers() int {
 // ahead returns how many requests of the same process were certainly waiting when r came and had to wait,
 // too.
 func (h *history) ahead(r *Request) (n int) {
-	if r.Cause == TooMany || !r.Exclusive || r.Again || r.Cookie == "" {
+	if r.Cause == TooMany || !r.Exclusive || r.Again || r.late() || r.Cookie == "" {
 		return 0
 	}
 	for _, x := range h.bySession[r.Cookie] {
-		if x.Process == r.Process && x.Life == r.Life && x.Exclusive && !x.Again && x.Cookie == r.Cookie && x.Cause != TooMany && x.Asked < r.Asked && x.waits() > r.Asked {
+		if x.Process == r.Process && x.Life == r.Life && x.Exclusive && !x.Again && !x.late() && x.Cookie == r.Cookie && x.Cause != TooMany && x.Asked < r.Asked && x.waits() > r.Asked {
 			n++
 		}
 	}

@@ -25,6 +25,9 @@ func Check(t Terms, requests []Request) []Violation {
 	h.realTime()
 	h.endings()
 	h.ends()
+	h.cookies()
+	h.crossings()
+	h.followed()
 	h.idle()
 	h.bounds()
 	if t.Gap > 0 {
@@ -53,12 +56,15 @@ type history struct {
 	bySession  map[string][]*Request
 	held       map[string][]*Request // see holders
 	beginners  map[string]*Request   // by the ID of the session that they have begun
+	misses     []Request             // a copy of each request that has asked for a member's session, and got a guest's
+	mayEnd     []Ending              // all that may have ended sessions, except Destroy and Renew
 	violations []Violation
 }
 
 func newHistory(t Terms, requests []Request) *history {
 	h := &history{Terms: t, all: requests, writers: make(map[int]*Request), depths: make(map[int]int),
 		effective: make(map[int]bool), bySession: make(map[string][]*Request), held: make(map[string][]*Request), beginners: make(map[string]*Request)}
+	h.miss()
 	for i := range requests {
 		r := &requests[i]
 		if r.Effect != Nothing {
@@ -76,7 +82,23 @@ func newHistory(t Terms, requests []Request) *history {
 			h.affect(r.version())
 		}
 	}
+	h.mayEnd = slices.Concat(h.Endings, h.ownEndings())
 	return h
+}
+
+// miss notes which requests have not found a member's session, and asked for the guest's then. That is one more
+// request that found nothing.
+func (h *history) miss() {
+	for _, r := range h.all {
+		if id := r.missed(); id != "" && id != r.Cookie {
+			h.misses = append(h.misses, Request{Number: r.Number, Process: r.Process, Life: r.Life, Cookie: id, Began: r.Began,
+				Asked: r.Asked, Open: r.waits(), End: r.End, Done: r.Done, New: true, Outcome: r.Outcome})
+		}
+	}
+	for i := range h.misses {
+		m := &h.misses[i]
+		h.bySession[m.Cookie] = append(h.bySession[m.Cookie], m)
+	}
 }
 
 // ids returns the IDs of the sessions, sorted.
@@ -162,8 +184,8 @@ func (h *history) broken(rule string, involved []*Request, format string, args .
 	for _, r := range involved {
 		if r != nil {
 			v.Requests = append(v.Requests, r.Number)
-			for _, id := range r.sessions() {
-				if !slices.Contains(v.Sessions, id) {
+			for _, id := range append(r.sessions(), r.Member) {
+				if id != "" && !slices.Contains(v.Sessions, id) {
 					v.Sessions = append(v.Sessions, id)
 				}
 			}

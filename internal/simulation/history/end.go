@@ -8,11 +8,12 @@ const tombstone = time.Minute
 // ends judges which sessions existed and which did not.
 func (h *history) ends() {
 	for i := range h.all {
-		r := &h.all[i]
-		if r.gone() {
+		if r := &h.all[i]; r.gone() {
 			h.explain(r)
 		}
-		h.cookie(r)
+	}
+	for i := range h.misses {
+		h.explain(&h.misses[i])
 	}
 	for _, id := range h.ids() {
 		rs := h.bySession[id]
@@ -52,7 +53,7 @@ func (h *history) explain(y *Request) {
 	if newest == nil || h.lost(id, began, y.Open) || h.mayBeEnded(y, there) {
 		return
 	}
-	lives = min(lives, h.created(newest)+h.Lifetime)
+	lives = min(lives, h.created(newest.version())+h.Lifetime)
 	for _, e := range rs {
 		if e.ending(id) && e.Open < y.Open && h.depth(last(e.Saw))+1 >= floor && h.only(e) {
 			return
@@ -75,9 +76,9 @@ func (h *history) only(e *Request) bool {
 	return true
 }
 
-// created is a time before which the session of a request's version was created.
-func (h *history) created(r *Request) time.Duration {
-	if w := h.writers[h.root(r.version())]; w != nil {
+// created is a time before which the lifetime of a version's session has not begun.
+func (h *history) created(version int) time.Duration {
+	if w := h.beginning(version); w != nil {
 		return w.Open
 	}
 	return 0
@@ -118,35 +119,6 @@ func (h *history) returns(id string, rs []*Request) {
 			h.broken("what has ended does not come back", with(first, z), "the session had ended for #%d at %s; #%d asked at %s and saw %v",
 				first.Number, ms(when), z.Number, ms(z.Asked), z.Saw)
 			return
-		}
-	}
-}
-
-// issued is when a session's cookie was set.
-func (h *history) issued(id string) time.Duration {
-	for _, r := range h.bySession[id] {
-		if r.SetID == id {
-			return r.Open
-		}
-	}
-	return 0
-}
-
-// cookie judges what a response does to the client's cookie.
-func (h *history) cookie(r *Request) {
-	switch {
-	case r.Outcome == Answered && r.Status > 0 && r.New && r.Effect == Write && r.SetID == "":
-		h.broken("a write is never lost in silence", with(r), "#%d wrote to a session that was not there, was answered %d, and got no cookie for another", r.Number, r.Status)
-	case r.Status >= 400 && r.SetID != "" && r.Outcome != Answered: // a late change is a 500 after a commit
-		h.broken("a refusal sets no cookie", with(r), "#%d was answered with %d and a cookie", r.Number, r.Status)
-	case r.Cause == Gone && r.Anew && !h.barred(r) && (r.New || !r.Optimistic && !h.takenAway(r)): // otherwise it had begun its response, on what it had read before
-		h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
-	case r.gone() && r.SetID != "" && !r.Anew && r.Asked < h.issued(r.Cookie)+h.Lifetime: // later its cookie has expired
-		for _, e := range h.bySession[r.Cookie] {
-			if e.ending(r.Cookie) && e.Outcome == Answered && e.End < r.Asked && r.Open < e.Seal+tombstone && !h.lost(r.Cookie, e.Asked, r.Open) {
-				h.broken("an ended session's answer sets no cookie", with(e, r), "#%d had ended it; #%d got a new cookie", e.Number, r.Number)
-				return
-			}
 		}
 	}
 }

@@ -84,8 +84,8 @@ func (h *history) aimsAt(e *Ending, id string) bool {
 // process that holds a session without a user may lend it once more, to a request that comes after the
 // end; nothing is saved then.
 func (h *history) endedUnder(r *Request) bool {
-	for i := range h.Endings {
-		if e := &h.Endings[i]; h.aimsAt(e, r.Cookie) && e.Began <= r.End && (h.over(e) >= r.Began || r.User == "") {
+	for i := range h.mayEnd {
+		if e := &h.mayEnd[i]; h.aimsAt(e, r.Cookie) && e.Began <= r.End && (h.over(e) >= r.Began || r.User == "") {
 			return true
 		}
 	}
@@ -105,8 +105,8 @@ func (h *history) takenAway(r *Request) bool {
 // mayBeEnded reports whether the session that y does not find may have been ended. A request that asked
 // at the time there still had it.
 func (h *history) mayBeEnded(y *Request, there time.Duration) bool {
-	for i := range h.Endings {
-		if e := &h.Endings[i]; h.aimsAt(e, y.Cookie) && e.Began <= y.Open && h.over(e) >= there {
+	for i := range h.mayEnd {
+		if e := &h.mayEnd[i]; h.aimsAt(e, y.Cookie) && e.Began <= y.Open && h.over(e) >= there {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func (h *history) gaps() {
 	for _, r := range h.all {
 		from, until := r.waited()
-		if !r.Exclusive && r.Effect == Nothing || r.Cookie == "" || r.gone() || until-from <= h.Gap {
+		if !r.Exclusive && r.Effect == Nothing || r.Cookie == "" || r.gone() || r.late() || until-from <= h.Gap {
 			continue
 		}
 		limit := h.Gap
@@ -76,7 +76,7 @@ func (h *history) queue() {
 	for _, id := range h.ids() {
 		last := make([]*Request, h.Processes) // the last one served, by when it came
 		for _, r := range h.holders(id) {
-			if r.New || r.Optimistic || r.Again {
+			if r.New || r.Optimistic || r.Again || r.late() {
 				continue // it needed no lock, or it is unknown when it asked for the lock
 			}
 			before := last[r.Process]

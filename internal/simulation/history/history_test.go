@@ -17,7 +17,7 @@ const milli = time.Millisecond
 
 // look adds a request that asks for S at from ms, gets it 1 ms later, and ends at to ms.
 func (s story) look(from, to int, saw ...int) story {
-	r := Request{Number: len(s) + 1, Cookie: "S", ID: "S", Exclusive: true, Saw: saw, New: len(saw) == 0,
+	r := Request{Number: len(s) + 1, Guest: "S", Cookie: "S", ID: "S", Anew: true, Exclusive: true, Saw: saw, New: len(saw) == 0,
 		Began: time.Duration(from) * milli, Outcome: Answered, Status: 200}
 	r.Asked, r.Open = r.Began, r.Began+milli
 	r.End = time.Duration(to) * milli
@@ -47,7 +47,7 @@ func destroys(r *Request) { r.Effect, r.Wrote = Destroy, nil }
 func renews(r *Request)   { r.Effect, r.SetID = Renew, "T" }
 func readOnly(r *Request) { r.Exclusive = false }
 func again(r *Request)    { r.Again = true }
-func job(r *Request)      { r.Quiet = true }
+func job(r *Request)      { r.Quiet, r.Anew, r.Guest = true, false, "" }
 
 // optimistic makes a request run without the lock, and commit at the given time.
 func optimistic(from int) func(r *Request) {
@@ -57,9 +57,8 @@ func optimistic(from int) func(r *Request) {
 // conflicts marks a request that must run again, or cannot.
 func conflicts(r *Request) { r.Outcome, r.Status, r.Cause = Refused, 0, Conflict }
 func gone(r *Request)      { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
-func inT(r *Request)       { r.Cookie, r.ID = "T", "T" }
+func inT(r *Request)       { r.Member, r.Guest, r.Cookie, r.ID = "T", "", "T", "T" }
 func anew(r *Request)      { r.SetID, r.ID, r.Wrote = "T", "T", []int{r.Number} }
-func visits(r *Request)    { r.Anew = true }
 func cookieless(r *Request) {
 	r.ID, r.Wrote = "T", []int{r.Number}
 }
@@ -109,13 +108,11 @@ func TestCheck(t *testing.T) {
 		"a login that loses":           {begun.write(10, 12, 1).write(13, 14, 1, 2).but(renews).look(20, 22, 1, 2).but(inT), "each visitor sees its own session"},
 		"somebody else's session":      {begun.look(10, 12, 1).but(inT), "each visitor sees its own session"},
 
-		"a write after the end":             {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), ""},
 		"a write after the end, answered":   {begun.look(10, 12, 1).but(destroys).write(20, 22).but(cookieless), "a write is never lost in silence"},
-		"a new session over the ended one":  {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), "an ended session's answer sets no cookie"},
-		"a login in the ended one":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew).but(visits), ""},
-		"a login that is shut out":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone).but(visits), "nobody is shut out"},
-		"a page that had begun to answer":   {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone).but(visits), ""},
-		"one that had not":                  {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone).but(visits), "nobody is shut out"},
+		"a new session after the ended one": {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), ""},
+		"a write that is shut out":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), "nobody is shut out"},
+		"a page that had begun to answer":   {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone), ""},
+		"one that had not":                  {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone), "nobody is shut out"},
 		"a job finds what is gone":          {begun.look(10, 12, 1).but(destroys).look(20, 22).but(gone).but(job), ""},
 		"a job does not find what is there": {begun.look(20, 22).but(gone).but(job), "a session is there until it ends"},
 		"a late change after a first write": {story{}.write(10, 12).but(anew).but(func(r *Request) { r.Status = 500 }), ""},
@@ -149,20 +146,21 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A session ends with its lifetime. The exception is a login that the handler made after the end of the
-// lifetime.
-func TestALateLoginBeginsTheLifetime(t *testing.T) {
+// A session ends with its lifetime, which a login begins anew. A Renew does not.
+func TestALoginBeginsTheLifetime(t *testing.T) {
 	minute := terms()
 	minute.TTL, minute.Lifetime = time.Hour, time.Minute
-	logsIn := func(r *Request) { r.Effect, r.SetID, r.SetUser = Renew, "T", "ann" }
+	logsIn := func(r *Request) { r.Effect, r.LogsIn, r.SetID, r.SetUser = Renew, "ann", "T", "ann" }
 	isIn := func(r *Request) { r.Cookie, r.ID, r.User = "T", "T", "ann" }
 	for name, tt := range map[string]struct {
 		story
 		broken string
 	}{
-		"used for longer":         {begun.write(59_000, 59_002, 1).look(61_000, 61_002, 1, 2), "a session ends with its lifetime"},
-		"a login in time":         {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), "a session ends with its lifetime"},
-		"a login when it is over": {begun.write(59_990, 60_020, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), ""},
+		"used for longer":   {begun.write(59_000, 59_002, 1).look(61_000, 61_002, 1, 2), "a session ends with its lifetime"},
+		"a login":           {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), ""},
+		"and it counts":     {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002).but(isIn), "a session is there until it ends"},
+		"a minute after it": {begun.write(59_000, 59_002, 1).but(logsIn).look(120_000, 120_002, 1, 2).but(isIn), "a session ends with its lifetime"},
+		"a Renew":           {begun.write(59_000, 59_002, 1).but(logsIn).but(func(r *Request) { r.LogsIn = "" }).look(61_000, 61_002, 1, 2).but(isIn), "a session ends with its lifetime"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, minute, tt.story, tt.broken) })
 	}

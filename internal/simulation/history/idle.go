@@ -1,29 +1,33 @@
 package history
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // inTime reports whether a request came early enough for a session that should live until then. Then the
 // session must exist, however long the request had to wait. This is judged only if no message is late.
 func (h *history) inTime(y *Request, lives time.Duration) bool {
-	late := 8*h.Latency + 2*time.Millisecond
+	late, asked := 8*h.Latency+2*time.Millisecond, y.Asked
 	if y.Again { // it was refused before it asked for the lock
 		late += 8 * h.Latency
 	}
-	return h.Strict && y.Asked+late < lives &&
-		y.Open+2*time.Millisecond < h.created(y.sameSession(h))+h.Lifetime // the record counts whole ones
+	if y.late() {
+		asked = y.Open
+	}
+	return h.Strict && asked+late < lives &&
+		y.Open+2*time.Millisecond < h.created(h.versionOf(y.Cookie))+h.Lifetime // the record counts whole ones
 }
 
-// sameSession returns a request that saw the session that r did not find.
-func (r *Request) sameSession(h *history) *Request {
-	for _, x := range h.bySession[r.Cookie] {
-		if x.Outcome == Answered && x.version() != 0 && (x.SetID == r.Cookie || !x.New) {
-			return x
+// versionOf returns a version of a session, or 0 if none is known.
+func (h *history) versionOf(id string) int {
+	for _, x := range h.bySession[id] {
+		switch {
+		case x.Outcome != Answered:
+		case x.SetID == id:
+			return x.version()
+		case !x.New && len(x.Saw) > 0:
+			return last(x.Saw)
 		}
 	}
-	return r
+	return 0
 }
 
 // idle judges that sessions do not outlive their timeouts.
@@ -46,15 +50,16 @@ func (h *history) idle() {
 	}
 }
 
-// beginning returns the request from which a version's lifetime counts: the one that created its session,
-// or a login in it that the handler made after the end of the lifetime.
-func (h *history) beginning(version int) *Request {
-	var first *Request
-	for _, version := range slices.Backward(slices.Collect(h.chain(version))) {
+// beginning returns the request from which a version's lifetime counts: the last login, or the one that created the
+// session.
+func (h *history) beginning(version int) (first *Request) {
+	for version := range h.chain(version) {
 		w := h.writers[version]
-		anew := first != nil && w != nil && w.Effect == Renew && w.SetUser != "" && w.Done >= first.Open+h.Lifetime
-		if first == nil || anew {
-			first = w
+		if w == nil {
+			break
+		}
+		if first = w; w.LogsIn != "" {
+			break
 		}
 	}
 	return first

@@ -28,8 +28,14 @@
 //     clients together.
 //   - The end (end.go): an ID that has ended, by a logout or by a new ID, shows no request anything any
 //     more. All writes with a response before the end are part of the last version. A session is empty
-//     only if it was ended, has expired, or Redis lost it. A request that still comes with an ended ID
-//     gets no cookie, unless it is a login or a navigation, which is not refused either.
+//     only if it was ended, has expired, or Redis lost it.
+//   - Guests and members (cookies.go): a login, a Renew and a logout set or delete both cookies. Any other
+//     response leaves the member's cookie alone.
+//   - Moved IDs (moved.go): a request with an ID that has ended is not refused. The exception is a request that
+//     crosses a login or a Renew: it comes with an ID that this has moved less than a minute ago. Such a request
+//     is refused if it writes, unless it is a login or a navigation.
+//   - Successors (successor.go): a logout with a member's ID that was moved ends the session that it has become.
+//     A login as another user does, too.
 //   - Endings (ending.go): once End or EndAll has its response, the sessions that had begun before it have
 //     ended: no later request sees them alive, no holder saves anything, and no new ID that one of them
 //     gets stays alive. All other sessions stay. An ending takes effect once, so it ends nothing that
@@ -98,7 +104,9 @@ type Request struct {
 	Process int
 	Life    int    // how often the process had crashed before
 	Title   string // for people
-	Cookie  string // the ID of the session that the client asked for; "": none
+	Member  string // the ID of the member's cookie that it came with; "": none, or it is a job
+	Guest   string // the ID of the guest's
+	Cookie  string // the ID of the session that it asked for last: the guest's only if it did not find the member's
 
 	Began time.Duration // when the client sent it
 	Asked time.Duration // when the session was asked for
@@ -113,8 +121,13 @@ type Request struct {
 	User       string // the session's user
 	Saw        []int
 
-	Effect  Effect
-	Wrote   []int
+	Effect Effect
+	Wrote  []int
+	LogsIn string // the user that its handler logs in
+	Renews bool   // its handler calls Login or Renew
+	// Destroys: its handler calls Destroy.
+	Destroys bool
+
 	Seal    time.Duration // when the commit began
 	Leaves  time.Duration // when the client goes away
 	Outcome Outcome
@@ -124,11 +137,25 @@ type Request struct {
 	Cause   Cause
 	Why     string // for people
 	Faulty  bool   // its handler makes a mistake: 500 is the right status
-	Anew    bool   // it is a login or a navigation: if its session has ended, it begins another
-	LogsIn  string // the user that it logs in
+	Anew    bool   // if it finds no session, it may begin one
+	// Navigates: the browser goes to another page.
+	Navigates bool
+
 	SetID   string // the ID of the session that the response's cookie opens; "": no cookie
 	SetUser string // the user of that session
+	// What the response does to the cookies.
+	MembersCookie, GuestsCookie Fate
 }
+
+// A Fate is what a response does to a cookie.
+type Fate int
+
+// The fates.
+const (
+	Left Fate = iota
+	Set
+	Deleted
+)
 
 // waited returns the time in which a request may have waited for the lock of its session.
 func (r *Request) waited() (from, to time.Duration) {
@@ -140,6 +167,21 @@ func (r *Request) waited() (from, to time.Duration) {
 
 // gone reports whether the handler did not find the client's session.
 func (r *Request) gone() bool { return r.Open > 0 && r.New && r.Cookie != "" }
+
+// missed returns the ID of the member's session that a request has not found, or "".
+func (r *Request) missed() string {
+	if r.Member == r.Cookie && !r.gone() {
+		return ""
+	}
+	return r.Member
+}
+
+// late reports whether a request may have asked for its session later than at Asked, since it had to ask for the
+// member's session first. An optimistic one that is not saved counts, too: the second run of its handler may have
+// waited for the guest's session.
+func (r *Request) late() bool {
+	return r.Member != "" && r.Guest != "" && (r.Open == 0 || r.Cookie == r.Guest || r.Optimistic && r.Outcome != Answered)
+}
 
 // last returns the number that names a version, or 0 if there is none.
 func last(list []int) int {

@@ -99,6 +99,9 @@ func (c *call) look() {
 	seen.New = c.session.IsNew()
 	seen.ID, seen.User = c.session.ID(), c.session.User()
 	seen.Open = c.world.now()
+	if seen.Guest != "" && (seen.New || seen.ID == seen.Guest) {
+		seen.Cookie = seen.Guest // it has not found the member's session
+	}
 	c.note("has the session", seen.ID, seen.Saw)
 }
 
@@ -142,7 +145,7 @@ func (c *call) change() {
 	if s.Delete("bulk"); c.Large {
 		s.Set("bulk", strings.Repeat("x", bulk))
 	}
-	if renews(c.Request) {
+	if seen.Renews = renews(c.Request); seen.Renews {
 		if c.Action == plan.Login {
 			seen.LogsIn = userName(c.User)
 			s.Login(userName(c.User))
@@ -156,7 +159,7 @@ func (c *call) change() {
 	switch c.Action {
 	case plan.Destroy:
 		s.Destroy()
-		seen.Effect = history.Destroy
+		seen.Effect, seen.Destroys = history.Destroy, true
 		if seen.New {
 			seen.Effect = history.Nothing // there is nothing to end
 		}

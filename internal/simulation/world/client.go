@@ -5,18 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
-
-// A visitor is a browser: a jar with one cookie. The world's mu guards it.
-type visitor struct {
-	cookie string
-	id     string // of the session that the cookie opens
-}
 
 // A response is an http.ResponseWriter, and the response that the client gets.
 type response struct {
@@ -56,17 +50,20 @@ func (w *World) request(r plan.Request) {
 		return // no process listens
 	}
 	job := r.Action == plan.Update
-	if job && v.id == "" {
+	if job && v.latest == "" {
 		w.mu.Unlock()
 		return // there is no session yet
 	}
 	seen := &history.Request{Number: r.Number, Process: r.Process, Life: p.life, Title: title(r),
-		Cookie: v.id, Began: w.now(), Asked: w.now(), Faulty: faulty(r), Quiet: job,
+		Began: w.now(), Asked: w.now(), Faulty: faulty(r), Quiet: job,
 		Exclusive: r.Mode != plan.ReadOnly && r.Mode != plan.Optimistic, Optimistic: r.Mode == plan.Optimistic,
-		Anew: renews(r) || navigates(r)}
+		Anew: !job, Navigates: navigates(r)}
+	if seen.Cookie = v.latest; !job {
+		seen.Member, seen.Guest, seen.Cookie = v.member.id, v.guest.id, v.first()
+	}
 	w.seen[r.Number] = seen
 	c := &call{Request: r, world: w, process: p, seen: seen}
-	w.noteLocked(c, "asks: "+seen.Title, v.id, nil)
+	w.noteLocked(c, "asks: "+seen.Title, seen.Cookie, nil)
 	w.mu.Unlock()
 
 	ctx := context.WithValue(context.Background(), callKey{}, c)
@@ -82,9 +79,9 @@ func (w *World) request(r plan.Request) {
 	}
 	answer := &response{call: c, header: make(http.Header)}
 	if job {
-		c.update(ctx, v.id, answer)
+		c.update(ctx, v.latest, answer)
 	} else {
-		c.serve(ctx, v.cookie, answer)
+		c.serve(ctx, v.header(), answer)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +90,7 @@ func (w *World) request(r plan.Request) {
 }
 
 // serve makes the process handle the request.
-func (c *call) serve(ctx context.Context, cookie string, answer *response) {
+func (c *call) serve(ctx context.Context, cookies string, answer *response) {
 	r := (&http.Request{Method: "POST", URL: &url.URL{Path: "/" + string(c.Action)}, Header: make(http.Header), Body: http.NoBody}).WithContext(ctx)
 	if c.Mode == plan.Optimistic {
 		r.Method = "GET"
@@ -101,8 +98,8 @@ func (c *call) serve(ctx context.Context, cookie string, answer *response) {
 	if navigates(c.Request) {
 		r.Header.Set("Sec-Fetch-Mode", "navigate")
 	}
-	if cookie != "" {
-		r.Header.Set("Cookie", cookieName+"="+cookie)
+	if cookies != "" {
+		r.Header.Set("Cookie", cookies)
 	}
 	defer func() {
 		if r := recover(); r != nil && r != intended && r != http.ErrAbortHandler {
@@ -112,8 +109,6 @@ func (c *call) serve(ctx context.Context, cookie string, answer *response) {
 	c.process.handler.ServeHTTP(answer, r)
 }
 
-const cookieName = "__Host-session"
-
 func title(r plan.Request) string {
 	text := string(r.Action)
 	if r.Action == plan.Login {
@@ -121,6 +116,9 @@ func title(r plan.Request) string {
 	}
 	if r.Mode != plan.Exclusive {
 		text += ", " + string(r.Mode)
+	}
+	if navigates(r) {
+		text += ", as a page"
 	}
 	if r.Large {
 		text += ", large"
@@ -146,32 +144,6 @@ func faulty(r plan.Request) bool {
 	return r.Action == plan.Unencodable || r.Action == plan.TooLarge || r.Action == plan.Late || r.Mode == plan.ReadOnly && writes
 }
 
-// keep changes the visitor's jar as the cookies of a response say.
-func (w *World) keep(c *call, answer *response) {
-	cookies := (&http.Response{Header: answer.header}).Cookies()
-	if len(cookies) == 0 || answer.status == 0 || c.process.dead && c.process.died <= answer.at {
-		return
-	}
-	cookie := cookies[len(cookies)-1]
-	v := &w.visitors[c.Visitor]
-	if cookie.MaxAge < 0 {
-		if v.id == c.seen.Cookie {
-			*v = visitor{}
-		}
-		return
-	}
-	id := c.session.ID()
-	c.seen.SetID, c.seen.SetUser = id, c.session.User()
-	if !slices.Contains(w.ids, id) {
-		w.ids = append(w.ids, id)
-		w.cookies[id] = cookie.Value
-	}
-	if c.Leave == 0 || c.seen.Leaves > c.seen.End {
-		*v = visitor{cookie: cookie.Value, id: id}
-	}
-	w.noteLocked(c, "sets a cookie for", id, nil)
-}
-
 // conclude records the result of a request.
 func (c *call) conclude(answer *response) {
 	seen := c.seen
@@ -185,6 +157,9 @@ func (c *call) conclude(answer *response) {
 	seen.Why = why(c.failure)
 	if seen.Cause == history.Gone && seen.Open == 0 { // Reopen and Update return this
 		seen.Open, seen.New, seen.Anew = seen.End, true, false
+	}
+	if c.failure != nil && seen.Open == 0 && strings.Contains(c.failure.Error(), recordKey(seen.Guest)) {
+		seen.Cookie = seen.Guest // the error names the session that it waited for
 	}
 	dead := c.process.dead
 	if dead && c.process.died <= seen.End {

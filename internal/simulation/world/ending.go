@@ -14,7 +14,10 @@ func userName(number int) string { return fmt.Sprintf("user%d", number) }
 // ends ends sessions without a request.
 func (w *World) ends(r plan.Request) {
 	w.mu.Lock()
-	p, id := w.present[r.Process], w.visitors[r.Visitor].id
+	p, id := w.present[r.Process], w.visitors[r.Visitor].latest
+	if r.Action == plan.EndAllBut {
+		id = w.visitors[r.Visitor].first()
+	}
 	nothing := p.dead || r.Action == plan.End && id == ""
 	w.mu.Unlock()
 	if nothing {

@@ -37,7 +37,7 @@ func (w *World) strike(f plan.Fault) {
 	case plan.DropQueues:
 		w.drop(".queue")
 	case plan.DropRecord:
-		if id := w.visitors[f.Visitor].id; id != "" {
+		if id := w.visitors[f.Visitor].latest; id != "" {
 			r.Delete(recordKey(id))
 			w.losses = append(w.losses, history.Loss{ID: id, At: w.now()})
 		}

@@ -96,15 +96,18 @@ func (w *World) linger() {
 // most is the largest number of ended sessions that recall tries.
 const most = 50
 
-// recall checks whether a session has come back, if messages may be late for long enough for that.
+// recall checks whether a session is alive of which no browser has the cookie any more. If messages may be late for
+// long enough for a session to come back, it tries all sessions.
 func (w *World) recall() {
-	if w.plan.Lateness() <= time.Minute {
-		return
+	ids := w.dropped
+	if w.plan.Lateness() > time.Minute {
+		ids = w.ids
 	}
-	step := 1 + len(w.ids)/most
-	for i := 0; i < len(w.ids); i += step {
+	step := 1 + len(ids)/most
+	for i := 0; i < len(ids); i += step {
 		number := finals + len(w.seen)
-		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{cookie: w.cookies[w.ids[i]], id: w.ids[i]})
+		w.visitors = append(w.visitors[:w.plan.Visitors], visitor{})
+		w.visitors[w.plan.Visitors].set(w.cookies[ids[i]])
 		w.requests.Add(1)
 		w.request(plan.Request{Number: number, Visitor: w.plan.Visitors, Process: number % len(w.present), Action: plan.Look, Mode: plan.ReadOnly})
 		elapse(17 * time.Microsecond)

@@ -21,8 +21,8 @@ func (c *call) next(over time.Duration, what string) (first *history.Request) {
 	first = c.seen
 	first.End, first.Done = over, over
 	c.seen = &history.Request{Number: first.Number + second, Process: first.Process, Life: first.Life,
-		Title: first.Title + ", " + what, Cookie: first.Cookie, Began: first.Began, Asked: w.now(), Exclusive: true,
-		Leaves: first.Leaves, Faulty: first.Faulty, Anew: first.Anew}
+		Title: first.Title + ", " + what, Member: first.Member, Guest: first.Guest, Cookie: first.Cookie, Began: first.Began, Asked: w.now(), Exclusive: true,
+		Leaves: first.Leaves, Faulty: first.Faulty, Anew: first.Anew, Navigates: first.Navigates}
 	w.seen[c.seen.Number] = c.seen
 	c.durable, c.panics = 0, false
 	w.noteLocked(c, what, first.Cookie, nil)

@@ -42,10 +42,23 @@ func (t *trace) sum() uint64 {
 func (e event) addTo(h hash.Hash64) {
 	fmt.Fprintln(h, e.at, e.what, e.process, e.conn, e.request, e.text)
 	for i, arg := range e.command {
-		if i < len(e.command)-1 { // the last is the call's number
+		if i != numberAt(e.command) {
 			fmt.Fprint(h, own(arg), " ")
 		}
 	}
+}
+
+// numberAt returns the index of the argument that is the number of its call, or -1. A script has it behind its keys.
+func numberAt(args []string) int {
+	switch name := strings.ToUpper(args[0]); {
+	case name == "PING":
+		return len(args) - 1
+	case (name == "EVALSHA" || name == "EVAL") && len(args) > 2:
+		if keys, err := strconv.Atoi(args[2]); err == nil && 3+keys < len(args) {
+			return 3 + keys
+		}
+	}
+	return -1
 }
 
 // own removes from an argument the parts that depend on this process of the operating system: of a token,
@@ -78,7 +91,7 @@ func (w *World) concerns(e event, sessions []string) bool {
 		if r == nil { // an ending
 			return true
 		}
-		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.SetID)
+		return slices.Contains(sessions, r.Cookie) || slices.Contains(sessions, r.Member) || slices.Contains(sessions, r.SetID)
 	case len(e.command) == 0:
 		return true
 	}

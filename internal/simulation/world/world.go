@@ -33,7 +33,8 @@ type World struct {
 	visitors []visitor
 	trace    trace
 	ids      []string          // of all sessions, in the order of their creation
-	cookies  map[string]string // that open them
+	cookies  map[string]cookie // that open them
+	dropped  []string          // the IDs of those whose cookie was deleted or replaced
 	seen     map[int]*history.Request
 	endings  map[int]*history.Ending
 	losses   []history.Loss
@@ -54,7 +55,7 @@ type Result struct {
 func Run(t *testing.T, p plan.Plan) Result {
 	cryptotest.SetGlobalRandom(t, p.Seed)
 	w := &World{plan: p, taken: make(map[time.Duration]bool), redis: fakeredis.New(),
-		seen: make(map[int]*history.Request), cookies: make(map[string]string), endings: make(map[int]*history.Ending), visitors: make([]visitor, p.Visitors)}
+		seen: make(map[int]*history.Request), cookies: make(map[string]cookie), endings: make(map[int]*history.Ending), visitors: make([]visitor, p.Visitors)}
 	synctest.Test(t, func(*testing.T) { w.run() })
 	return w.judge()
 }
