@@ -109,9 +109,10 @@ check:
 fuzz:
 	@.ci/fuzz 1m
 
-# The demo's page, and sessions, in a real browser.
+# The demo's page, and sessions, in real browsers.
 e2e: setup
 	@.ci/chromium
+	@.ci/firefox
 	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
 
 # Compares Latchkey with its peers; see cmd/bench. It takes about ten minutes. With
