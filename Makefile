@@ -113,6 +113,7 @@ fuzz:
 e2e: setup
 	@.ci/chromium
 	@.ci/firefox
+	@.ci/npm
 	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
 
 # Compares Latchkey with its peers; see cmd/bench. It takes about ten minutes. With

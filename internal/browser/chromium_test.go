@@ -77,7 +77,7 @@ func (c chromiumTab) cookies() (found []cookie, err error) {
 	return found, c.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		got, err := cdp.Call(ctx, target, network.GetCookies, network.GetCookiesParams{})
 		for _, c := range got.Cookies {
-			found = append(found, cookie{c.Name, !c.Session})
+			found = append(found, cookie{c.Name, c.Value, !c.Session})
 		}
 		return err
 	}))

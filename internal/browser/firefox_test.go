@@ -135,13 +135,14 @@ func (f firefoxTab) cookies() (found []cookie, err error) {
 	var got struct {
 		Cookies []struct {
 			Name   string
+			Value  struct{ Value string }
 			Expiry *int64
 		}
 	}
 	its := args{"type": "context", "context": f.id}
 	err = f.call("storage.getCookies", args{"partition": its}, &got)
 	for _, c := range got.Cookies {
-		found = append(found, cookie{c.Name, c.Expiry != nil})
+		found = append(found, cookie{c.Name, c.Value.Value, c.Expiry != nil})
 	}
 	return found, err
 }

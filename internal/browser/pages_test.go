@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"html/template"
@@ -19,11 +20,18 @@ func (s *shop) pages() http.Handler {
 		if _, ok := session.Get[string](sess, "token"); !ok { // of the form below
 			sess.Set("token", rand.Text())
 		}
-		s.show(w, sess)
+		s.show(w, r, "")
 	})
-	mux.HandleFunc("GET /account/", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, session.FromContext(r.Context())) // reads only
+	mux.HandleFunc("GET /account/", func(w http.ResponseWriter, r *http.Request) { // reads only
+		if control := r.FormValue("cache"); control != "" {
+			w.Header().Set("Cache-Control", control)
+		}
+		s.show(w, r, "")
 	})
+	mux.HandleFunc("GET /with/{library}", func(w http.ResponseWriter, r *http.Request) { // reads only
+		s.show(w, r, r.PathValue("library"))
+	})
+	mux.Handle("GET /npm/", http.StripPrefix("/npm/", http.FileServer(http.Dir("../../bin/npm"))))
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		user := r.FormValue("user")
 		s.reached(r, "in the handler") // checks the password
@@ -38,13 +46,17 @@ func (s *shop) pages() http.Handler {
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
 		s.reached(r, "in the handler")
 		session.FromContext(r.Context()).Destroy()
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, cmp.Or(r.FormValue("to"), "/"), http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /cart", func(w http.ResponseWriter, r *http.Request) {
 		sess := session.FromContext(r.Context())
 		n, _ := session.Get[int](sess, "cart")
 		sess.Set("cart", n+1)
-		fmt.Fprint(w, n+1)
+		if to := r.FormValue("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusSeeOther)
+		} else {
+			fmt.Fprint(w, n+1)
+		}
 	})
 	mux.HandleFunc("/written", func(w http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("written", 1)
@@ -90,12 +102,20 @@ func (s *shop) buy(w http.ResponseWriter, r *http.Request) {
 
 var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><title>Shop</title><link rel="icon" href="data:,">
+{{with .Library}}<script src="/npm/{{.}}"></script>{{end}}
+<script>onpageshow = e => { document.body.dataset.kept = e.persisted }</script>
 <body data-user="{{.User}}" data-session="{{.ID}}">
-<p>{{.Flash}} This is the shop. In the cart: {{.Cart}}</p>
+<p>{{.Flash}} This is the shop. In the cart: <span id="count">{{.Cart}}</span></p>
+{{with .User}}<p id="secret">What only {{.}} may see.</p>{{end}}
 <form method="post" action="/login">
 	<input type="hidden" name="user" value="ann"><button id="login">Log in</button>
+	<button id="login-for-long" name="remember" value="yes">Log in, and remember me</button>
 </form>
-<form method="post" action="/logout"><button id="logout">Log out</button></form>
+<form method="post" action="/logout"><button id="logout" name="to" value="{{.Path}}">Log out</button></form>
+<form method="post" action="/cart"><button id="add-by-form" name="to" value="{{.Path}}">+1</button></form>
+<button id="add-by-htmx" hx-post="/cart" hx-target="#count">+1</button>
+<button id="add-by-fetch" onclick="fetch('/cart', {method: 'POST'})
+	.then(a => a.ok ? a.text() : a.status).then(t => { count.textContent = t })">+1</button>
 <form method="post">
 	<input type="hidden" name="token" value="{{.Token}}">
 	<button id="buy" formaction="/buy/now">Buy</button>
@@ -107,12 +127,12 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <a id="home" href="/">Home</a> <a id="link" href="/written">Written</a>
 `))
 
-func (s *shop) show(w http.ResponseWriter, sess *session.Session) {
-	var view struct {
-		User, ID, Token, Flash string
-		Cart                   int
-	}
-	view.ID, view.User = sess.ID(), sess.User()
+func (s *shop) show(w http.ResponseWriter, r *http.Request, library string) {
+	sess := session.FromContext(r.Context())
+	view := struct {
+		User, ID, Path, Library, Token, Flash string
+		Cart                                  int
+	}{User: sess.User(), ID: sess.ID(), Path: r.URL.Path, Library: library}
 	view.Token, _ = session.Get[string](sess, "token")
 	view.Cart, _ = session.Get[int](sess, "cart")
 	view.Flash, _ = session.Pop[string](sess, "flash")

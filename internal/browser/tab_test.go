@@ -4,6 +4,8 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -15,6 +17,7 @@ const patience = 30 * time.Second
 type tab struct {
 	t *testing.T
 	driver
+	pages int // that leads has left
 }
 
 // A driver is what each browser has of its own.
@@ -33,8 +36,8 @@ type driver interface {
 
 // A cookie is what a browser keeps.
 type cookie struct {
-	name  string
-	lasts bool // for longer than the browser runs
+	name, value string
+	lasts       bool // for longer than the browser runs
 }
 
 type point struct{ X, Y float64 }
@@ -53,7 +56,7 @@ func newVisitorIn(t *testing.T, browser string) *tab {
 	if err != nil {
 		t.Fatalf("opening a tab of %s: %v", browser, err)
 	}
-	return &tab{t, d}
+	return &tab{t: t, driver: d}
 }
 
 // inEachBrowser runs a test in each browser.
@@ -74,7 +77,7 @@ func (b *tab) another() *tab {
 	if err != nil {
 		b.t.Fatalf("opening another tab: %v", err)
 	}
-	return &tab{b.t, d}
+	return &tab{t: b.t, driver: d}
 }
 
 // open shows a page, and returns its status: 0 if there is no response.
@@ -96,9 +99,10 @@ func (b *tab) status() int {
 // there is no response. A page that was cut off never ends.
 func (b *tab) leads(step func()) (status int) {
 	b.t.Helper()
-	js[bool](b, `window.left = true`)
+	b.pages++ // a page that was kept has the number of an earlier one
+	js[int](b, fmt.Sprintf(`window.leaving = %d`, b.pages))
 	step()
-	b.until(`!window.left && document.readyState !== 'loading'`)
+	b.until(fmt.Sprintf(`window.leaving !== %d && document.readyState !== 'loading'`, b.pages))
 	return b.status()
 }
 
@@ -139,6 +143,28 @@ func (b *tab) back() {
 	js[bool](b, `setTimeout(() => history.back()), true`)
 }
 
+// kept returns the site's cookies.
+func (b *tab) kept() []cookie {
+	b.t.Helper()
+	kept, err := b.cookies()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return kept
+}
+
+// getsCookie takes a step that leads to another cookie, and waits for it.
+func (b *tab) getsCookie(step func()) {
+	b.t.Helper()
+	before := b.kept()
+	step()
+	for begun := time.Now(); slices.Equal(before, b.kept()); {
+		if time.Since(begun) > patience {
+			b.t.Fatal("the cookies stay as they were")
+		}
+	}
+}
+
 // shows waits until the tab shows what the selector selects.
 func (b *tab) shows(selector string) {
 	b.t.Helper()
@@ -153,13 +179,14 @@ func (b *tab) until(condition string) {
 		const look = () => (` + condition + `) && done('yes');
 		new MutationObserver(look).observe(document, {subtree: true, childList: true, attributes: true});
 		addEventListener('load', look);
+		addEventListener('pagehide', () => done('left')); // otherwise Firefox never answers
 		look();
 		setTimeout(() => done('not yet'), 100);
 	})`
 	var answer string
 	var err error
 	for begun := time.Now(); time.Since(begun) < patience; {
-		// A page that is left while it is asked gives no answer.
+		// A page that is left while it is asked may give an error.
 		if answer, err = b.eval(script); answer == "yes" {
 			return
 		}
