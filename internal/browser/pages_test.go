@@ -68,6 +68,7 @@ func (s *shop) pages() http.Handler {
 		fmt.Fprint(w, `onactivate = e => e.waitUntil(clients.claim());
 			onfetch = e => e.respondWith(fetch(e.request))`)
 	})
+	recipes(mux)
 	return mux
 }
 
