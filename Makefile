@@ -114,7 +114,7 @@ e2e: setup
 	@.ci/chromium
 	@.ci/firefox
 	@.ci/npm
-	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
+	cd internal/browser && $(GO) test -count=1 -timeout 20m -shuffle=on ./...
 
 # Compares Latchkey with its peers; see cmd/bench. It takes about ten minutes. With
 # AGAINST=DIR it compares Latchkey with another checkout of itself, which takes six.
