@@ -130,6 +130,7 @@ func (s *shop) post(path string, form url.Values, cookies ...*http.Cookie) *http
 func (s *shop) cookiesOf(b *tab, path string) []*http.Cookie {
 	s.t.Helper()
 	before := s.stop("GET "+path, "before the sessions")
+	defer s.noStop("GET "+path, "before the sessions")
 	before.letGo()
 	b.open(s.url + path)
 	return before.wait().Cookies()
