@@ -41,6 +41,7 @@ func (s *shop) pages() http.Handler {
 			sess.Remember(30 * 24 * time.Hour)
 		}
 		sess.Set("flash", "Welcome!")
+		time.Sleep(s.work)
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -32,7 +33,8 @@ type shop struct {
 
 	sessions *middleware.Sessions
 
-	charges atomic.Int32 // of the visitor's card
+	charges atomic.Int32  // of the visitor's card
+	work    time.Duration // that a login takes
 }
 
 // An opening says in which unusual way a shop is opened.
