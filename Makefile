@@ -109,10 +109,12 @@ check:
 fuzz:
 	@.ci/fuzz 1m
 
-# The demo's page, and sessions, in a real browser.
+# The demo's page, and sessions, in real browsers.
 e2e: setup
 	@.ci/chromium
-	cd internal/browser && $(GO) test -count=1 -shuffle=on ./...
+	@.ci/firefox
+	@.ci/npm
+	cd internal/browser && $(GO) test -count=1 -timeout 20m -shuffle=on ./...
 
 # Compares Latchkey with its peers; see cmd/bench. It takes about ten minutes. With
 # AGAINST=DIR it compares Latchkey with another checkout of itself, which takes six.

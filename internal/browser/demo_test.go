@@ -32,7 +32,7 @@ func openDemo(t *testing.T, page string, on screen) *tab {
 	b := newVisitor(t)
 	var mu sync.Mutex
 	var complaints []string // guarded by mu
-	err := chromedp.Listen(b.ctx, func(event any) {
+	err := chromedp.Listen(b.ctx(), func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := event.(type) {
@@ -121,7 +121,7 @@ func TestTheSessionCard(t *testing.T) {
 	} {
 		b.do(chromedp.Click(chromedp.CSS(step.button)))
 		shown := `document.querySelector('#count').textContent.trim() === '` + step.count + `'`
-		if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](shown)); err != nil {
+		if _, err := chromedp.Run(b.ctx(), chromedp.Poll[bool](shown)); err != nil {
 			t.Fatalf("after %s: the page shows %q, want %q (%v)", step.button, text(b, "#count"), step.count, err)
 		}
 	}
@@ -134,7 +134,7 @@ func (b *tab) fits(name string) {
 	if over := js[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		b.t.Errorf("%s: the page is %d pixels wider than the screen", name, over)
 	}
-	shot, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	shot, err := chromedp.Run(b.ctx(), chromedp.FullScreenshot(100))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), shot, 0o600)
 	}

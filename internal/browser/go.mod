@@ -7,6 +7,7 @@ require (
 	github.com/a2139e8d/latchkey v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
+	github.com/coder/websocket v1.8.15
 )
 
 require (

@@ -56,7 +56,11 @@ func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
 				t.Errorf("the answer is %s, want 200 and cut off", got)
 			}
 			s.charged(1)
-			b.press(buttonTo(how))
+			after := s.stop("POST /buy/"+how, "after the sessions")
+			after.letGo()
+			b.click(buttonTo(how))
+			after.wait()
+			b.shows("#bought")
 			shown := js[string](b, `document.body.textContent`)
 			if !strings.Contains(shown, "Thank you") || strings.Contains(shown, "Good bye") {
 				t.Errorf("the page shows %q", shown)

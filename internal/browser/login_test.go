@@ -74,9 +74,9 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 func TestTheLostAnswerOfALogin(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(b *tab, url string){
-		"the page is reloaded":  func(b *tab, url string) { b.do(chromedp.Reload()) },
+		"the page is reloaded":  func(b *tab, url string) { b.leads(func() { b.do(chromedp.Reload()) }) },
 		"the shop is opened":    func(b *tab, url string) { b.open(url) },
-		"the visitor goes back": func(b *tab, url string) { b.do(chromedp.NavigateBack()) },
+		"the visitor goes back": func(b *tab, url string) { b.back() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

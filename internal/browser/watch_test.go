@@ -142,6 +142,13 @@ func (w *watch) stop(request, place string) *stop {
 	return s
 }
 
+// noStop lets the requests that come from now on pass.
+func (w *watch) noStop(request, place string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.stops, request+" "+place)
+}
+
 // reached is called at each place that a request reaches.
 func (w *watch) reached(r *http.Request, place string) {
 	w.mu.Lock()
