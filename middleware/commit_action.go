@@ -115,8 +115,12 @@ func navigates(h http.Header) bool {
 	if strings.EqualFold(strings.TrimSpace(purpose), "prefetch") {
 		return false
 	}
-	if mode := h.Get("Sec-Fetch-Mode"); mode != "" {
-		return mode == "navigate"
+	switch h.Get("Sec-Fetch-Mode") {
+	case "navigate":
+		return true
+	case "", "same-origin": // the latter is what a service worker in Firefox makes of a navigation that it passes on
+		return strings.Contains(h.Get("Accept"), "application/xhtml+xml") && h.Get("X-Requested-With") == ""
+	default:
+		return false
 	}
-	return strings.Contains(h.Get("Accept"), "application/xhtml+xml") && h.Get("X-Requested-With") == ""
 }

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -327,6 +328,44 @@ func Example_freshLogin() {
 			return
 		}
 		showPasswordForm(w, r)
+	})
+}
+
+// Pages of htmx go to the login as a whole.
+func Example_membersOnly() {
+	toLogin := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("HX-Request") != "" {
+			w.Header().Set("HX-Redirect", "/login") // htmx goes there, and shows nothing of this response
+			return
+		}
+		http.Redirect(w, r, "/login", http.StatusSeeOther)
+	}
+	mux.HandleFunc("GET /account", toLogin)
+}
+
+// Pages of htmx and Turbo are shown anew if they have crossed a login.
+func ExampleOptions_onError_libraries() {
+	_ = middleware.Options{
+		Keys: [][]byte{key},
+		OnError: func(w http.ResponseWriter, r *http.Request, err error) {
+			status := middleware.Status(err)
+			switch {
+			case status == http.StatusConflict && r.Header.Get("HX-Request") != "":
+				w.Header().Set("HX-Refresh", "true") // htmx obeys it, whatever the status
+			case status == http.StatusConflict && strings.Contains(r.Header.Get("Accept"), "text/html"): // Turbo
+				http.Redirect(w, r, cmp.Or(r.Referer(), "/"), http.StatusSeeOther)
+				return
+			}
+			http.Error(w, http.StatusText(status), status)
+		},
+	}
+}
+
+// A logout by fetch also clears pages that the browser has loaded in advance.
+func Example_logoutByFetch() {
+	mux.HandleFunc("POST /logout-by-fetch", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Clear-Site-Data", `"prefetchCache", "prerenderCache"`)
+		session.FromContext(r.Context()).Destroy()
 	})
 }
 

@@ -29,7 +29,8 @@ func TestNavigates(t *testing.T) {
 		"a worker's preload":       {map[string]string{"Sec-Fetch-Mode": "navigate", "Service-Worker-Navigation-Preload": "true", "Accept": chrome}, true},
 		"Safari 15, a link":        {map[string]string{"Accept": firefox}, true},
 		"Chrome over plain HTTP":   {map[string]string{"Accept": chrome}, true},
-		"remade by a worker":       {map[string]string{"Sec-Fetch-Mode": "same-origin", "Accept": chrome}, false},
+		"remade by a worker":       {map[string]string{"Sec-Fetch-Mode": "same-origin", "Sec-Fetch-Dest": "empty", "Accept": firefox}, true},
+		"fetch, of the same site":  {map[string]string{"Sec-Fetch-Mode": "same-origin", "Accept": "*/*"}, false},
 		"fetch":                    {map[string]string{"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty", "Accept": "*/*"}, false},
 		"fetch, without CORS":      {map[string]string{"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty", "Accept": "*/*"}, false},
 		"fetch that asks for HTML": {map[string]string{"Sec-Fetch-Mode": "cors", "Accept": "text/html, application/xhtml+xml"}, false}, // Turbo
