@@ -69,7 +69,8 @@ func who(w http.ResponseWriter, r *http.Request) {
 // session has ended: the session itself is gone by then, and a guest who has a new id has a member's cookie, too.
 const signedIn = mainCookie + "-signed-in"
 
-// markSignedIn sets or deletes signedIn.
+// markSignedIn sets or deletes signedIn. With -lock none and others, the first page has a session of its own, and
+// logging out of that deletes signedIn, too: then the second page may say too little, but nothing untrue.
 func markSignedIn(w http.ResponseWriter, in bool) {
 	cookie := http.Cookie{Name: signedIn, Value: "1", Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if !in {

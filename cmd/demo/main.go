@@ -1,5 +1,6 @@
 // Command demo shows the purpose of Latchkey: it makes concurrent writes to one session, without a lock and
-// with it, and counts how many are kept.
+// with it, and counts how many are kept. Its second page shows the devices of a user, and what an open page sees if its
+// session is ended from another device.
 //
 // By default it needs no other program: Redis is embedded. Open its page in a browser, use it over HTTP (see
 // newApp), or run its self-test with -check.

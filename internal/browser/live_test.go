@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
@@ -19,6 +20,7 @@ func twoDevices(t *testing.T, page string) (laptop, phone *tab) {
 		b.signIn(page, "ann")
 		b.shows(`#live[data-state="on"]`)
 	}
+	laptop.shows(".device:not([data-this])") // the phone's: from now on the list stays as it is
 	return laptop, phone
 }
 
@@ -66,6 +68,32 @@ func TestTheLiveLineGoesOut(t *testing.T) {
 	if over := js[bool](laptop, `document.querySelector('#over') !== null`); over {
 		t.Error("the page still says that the session was ended")
 	}
+}
+
+// A page that nobody sees has no stream. When it is seen again, it says what has happened meanwhile. If the server stops,
+// the page says so, too.
+func TestALivePageThatNobodySees(t *testing.T) {
+	t.Parallel()
+	demo := demotest.Start(t)
+	laptop, phone := twoDevices(t, demo.URL)
+	hide := func(hidden bool) {
+		js[bool](laptop, fmt.Sprintf(`Object.defineProperty(document, 'hidden', {value: %v, configurable: true}),
+			document.dispatchEvent(new Event('visibilitychange'))`, hidden))
+	}
+	check := laptop.stays()
+	hide(true)
+	if follows := js[bool](laptop, `stream !== null`); follows {
+		t.Error("the page still has a stream")
+	}
+	phone.press("#end-others")
+	hide(false)
+	laptop.shows(`#live[data-state="out"]`)
+	laptop.shows("#over")
+	check()
+
+	phone.shows(`#live[data-state="on"]`)
+	demo.Signal(t, syscall.SIGTERM)
+	phone.shows(`#live[data-state="away"]`)
 }
 
 // Devices come and go in the list of an open page.
@@ -147,7 +175,9 @@ func TestDevicesAndCounterFitAPhone(t *testing.T) {
 					b.suitsAFinger("devices-" + name[:1])
 					b.open(page)
 					b.shows("#who:not(:empty)")
-					b.fire()
+					if name == "ann" { // once, since it takes a while
+						b.fire()
+					}
 					b.suitsAFinger("home-" + name[:1])
 					b.press("nav a")
 					b.shows(`#live[data-state="on"]`)

@@ -41,10 +41,20 @@ const live = () => say('on', `live – signed in as ${user()}`);
 const out = () => say('out', 'signed out');
 const away = () => say('away', 'not connected, trying again');
 
+let timer;
+
+// later does it after a pause, if the page is seen then. So a server with errors
+// is not asked without end.
+function later(work) {
+  clearTimeout(timer);
+  timer = setTimeout(() => { if (!document.hidden) work(); }, AGAIN_MS);
+}
+
 // Refreshes come one after another, so that a late one never shows an old list.
 let queue = Promise.resolve();
-let timer; // of the next try
 
+// refresh asks for the page, and shows its content. A request that the page
+// sends by itself does not keep its session alive.
 function refresh() {
   queue = queue.then(async () => {
     try {
@@ -53,8 +63,7 @@ function refresh() {
       show(new DOMParser().parseFromString(await res.text(), 'text/html').querySelector('#content'));
     } catch {
       away();
-      clearTimeout(timer);
-      if (!document.hidden) timer = setTimeout(refresh, AGAIN_MS);
+      later(refresh);
       return;
     }
     if (!user()) {
@@ -62,8 +71,9 @@ function refresh() {
       out();
     } else if (stream?.readyState === EventSource.OPEN) {
       live();
-    } else {
-      follow();
+    } else if (!stream) {
+      away();
+      later(follow);
     }
   });
 }
