@@ -20,6 +20,7 @@ import (
 type stream struct {
 	status int
 	lines  *bufio.Scanner
+	close  func()
 }
 
 // follows opens a stream, which ends with the test at the latest.
@@ -35,8 +36,9 @@ func (p person) follows(t *testing.T) stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = res.Body.Close() })
-	return stream{res.StatusCode, bufio.NewScanner(res.Body)}
+	closes := func() { _ = res.Body.Close() }
+	t.Cleanup(closes)
+	return stream{res.StatusCode, bufio.NewScanner(res.Body), closes}
 }
 
 // next returns the next event and its data, or io.EOF for the end of the stream.
@@ -110,7 +112,7 @@ func TestAnOpenPageFollowsItsSession(t *testing.T) {
 	ofPhone.tells(t, "ended")
 }
 
-// An open page does not keep its session alive.
+// An open page does not keep its session alive, however often it connects or asks what has changed.
 func TestAnOpenPageIsNoUse(t *testing.T) {
 	t.Parallel()
 	demo := demotest.Start(t, "-ttl", "3s")
@@ -120,6 +122,13 @@ func TestAnOpenPageIsNoUse(t *testing.T) {
 		post(t, ann.Client, ann.url+"/devices/sign-in", "name", "ann")
 		page = ann.follows(t)
 		return page.status == http.StatusOK
+	})
+	redistest.Eventually(t, "the session has expired", func() bool {
+		user := get(t, ann.Client, ann.url+"/user")
+		get(t, ann.Client, ann.url+"/devices/now")
+		again := ann.follows(t)
+		again.close()
+		return again.status == http.StatusNoContent && user == ""
 	})
 	page.tells(t, "ended")
 }
