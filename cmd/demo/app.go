@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -38,10 +39,11 @@ type sessions func(http.Handler) http.Handler
 //	GET  /healthz  whether Redis replies
 //	GET  /info     the kinds of Redis and lock, as JSON
 //	GET  /devices  the second page, see devices
+//	GET  /user     the name of the user who is signed in there
 //
 // -lock names the lock. The page compares sessions without and with a lock, so the same endpoints are also at
-// /compare/none/… and /compare/lock/…, each with its own session.
-func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
+// /compare/none/… and /compare/lock/…, each with its own session. Streams end when ctx ends.
+func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	ofDevices, err := lockedSessions(c, st, log, mainCookie, sorryFor)
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func newApp(c config, r *server, st *store.Store, log *slog.Logger) (http.Handle
 		}
 		mount(mux, path, with, c.work)
 	}
-	devices{ofDevices, mainCookie, log}.mount(mux)
+	devices{ofDevices, log, ctx}.mount(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
 			log.Error("Redis does not reply", "error", err) // with its address, which the visitor must not see
@@ -185,6 +187,7 @@ func login(w http.ResponseWriter, r *http.Request) {
 
 func logout(w http.ResponseWriter, r *http.Request) {
 	session.FromContext(r.Context()).Destroy()
+	markSignedIn(w, false)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -62,7 +62,7 @@ func checkOne(ctx context.Context, c config, r *server, log *slog.Logger) (outco
 		return outcome{}, err
 	}
 	defer st.Close()
-	handler, err := newApp(c, r, st, log)
+	handler, err := newApp(ctx, c, r, st, log)
 	if err != nil {
 		return outcome{}, err
 	}

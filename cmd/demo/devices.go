@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -22,8 +23,8 @@ const maxName = 64
 // demo.
 type devices struct {
 	sessions *middleware.Sessions
-	cookie   string
 	log      *slog.Logger
+	stopping context.Context // ends when the program stops
 }
 
 func (d devices) mount(mux *http.ServeMux) {
@@ -35,7 +36,12 @@ func (d devices) mount(mux *http.ServeMux) {
 	} {
 		mux.Handle(pattern, d.sessions.Handler(handler))
 	}
-	mux.Handle("GET /devices", d.sessions.Optimistic(http.HandlerFunc(d.show)))
+	show := d.sessions.Optimistic(http.HandlerFunc(d.show))
+	mux.Handle("GET /devices", show)
+	// A page sends these by itself, so they do not keep its session alive.
+	mux.Handle("GET /devices/now", d.sessions.Passive(show))
+	mux.Handle("GET /devices/live", d.sessions.Passive(d.sessions.ReadOnly(http.HandlerFunc(d.live))))
+	mux.Handle("GET /user", d.sessions.Passive(d.sessions.ReadOnly(http.HandlerFunc(who))))
 }
 
 func (d devices) signIn(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +51,7 @@ func (d devices) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	session.FromContext(r.Context()).Login(name)
+	markSignedIn(w, true)
 	back(w, r)
 }
 
@@ -61,6 +68,7 @@ func (d devices) end(w http.ResponseWriter, r *http.Request) {
 		case info.ID != id:
 		case id == s.ID():
 			s.Destroy() // also deletes the cookie
+			markSignedIn(w, false)
 		default:
 			if err := d.sessions.End(r.Context(), id); d.failed(w, r, err) {
 				return
@@ -88,6 +96,7 @@ func (d devices) endAll(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.Destroy()
+		markSignedIn(w, false)
 	}
 	back(w, r)
 }
@@ -161,11 +170,10 @@ func (d devices) show(w http.ResponseWriter, r *http.Request) {
 	for _, info := range infos {
 		list = append(list, listed{info.ID, info.Device, at(info.Created, now), at(info.Seen, now), at(info.Expires, now), info.ID == s.ID()})
 	}
-	_, err := r.Cookie(d.cookie + "-login") // which a session that was ended elsewhere leaves behind
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = devicesPage.Execute(w, map[string]any{ // into the buffer of the sessions: no write error
 		"User": s.User(), "Sessions": list, "MaxName": maxName,
-		"Over": s.User() == "" && err == nil,
+		"Over": isOver(r),
 	})
 }
 

@@ -1,5 +1,6 @@
 // Command demo shows the purpose of Latchkey: it makes concurrent writes to one session, without a lock and
-// with it, and counts how many are kept.
+// with it, and counts how many are kept. Its second page shows the devices of a user, and what an open page sees if its
+// session is ended from another device.
 //
 // By default it needs no other program: Redis is embedded. Open its page in a browser, use it over HTTP (see
 // newApp), or run its self-test with -check.
@@ -53,14 +54,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer st.Close()
-	handler, err := newApp(c, r, st, log)
+	handler, err := newApp(ctx, c, r, st, log)
 	if err != nil {
 		return err
 	}
 	return serve(ctx, c, handler, log, stdout)
 }
 
-// serve listens until ctx ends, and then waits for the requests under way, so that they leave no lock behind.
+// serve listens until ctx ends, and then waits for the requests under way, so that they leave no lock behind. The
+// handler must end its streams when ctx ends.
 func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger, stdout io.Writer) error {
 	l, err := net.Listen("tcp", c.addr)
 	if err != nil {

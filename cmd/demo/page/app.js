@@ -166,11 +166,28 @@ async function run() {
 // Clicks are handled in order, so that a late response never shows an old value.
 let queue = Promise.resolve();
 
+// Who is signed in, as far as the page knows; '' is a guest.
+let user = '';
+
+// look shows who is signed in. It returns true if somebody was, and is not any
+// more. After an error the next look may succeed.
+async function look() {
+  const was = user;
+  user = await ask('user').catch(() => user);
+  $('#who').textContent = user && `signed in as ${user}`;
+  return was !== '' && user === '';
+}
+
+const OUT = 'You are not signed in any more. You go on as a guest, with a new counter.';
+
+// step does some work, and shows the counter that it returns, and a text; without
+// a text the last one stays.
 function step(work, done) {
   queue = queue.then(async () => {
     try {
       say('#count', await work());
-      say('#session-status', done);
+      if (await look()) say('#session-status', OUT);
+      else if (done !== undefined) say('#session-status', done);
     } catch (err) {
       say('#session-status', `That did not work: ${err.message}.`, true);
     }
@@ -183,11 +200,13 @@ const on = (id, work, done) => $(id).addEventListener('click', () => step(work, 
 on('#incr', () => ask('incr', 'POST'), '');
 on('#login', async () => { await ask('login', 'POST'); return count(); },
   'The session has a new id. The old id is invalid.');
-on('#logout', async () => { await ask('logout', 'POST'); return count(); },
+on('#logout', async () => { await ask('logout', 'POST'); user = ''; return count(); },
   'Logged out. The old session is gone.');
 $('#fire').addEventListener('click', run);
 
 step(count, '');
+// Meanwhile another window may have counted, signed in, or ended the session.
+document.addEventListener('visibilitychange', () => { if (!document.hidden) step(count); });
 ask('info').then((text) => {
   const info = JSON.parse(text);
   $('#info-redis').textContent = info.redis;
