@@ -133,10 +133,7 @@ func TestDevicesAndTheCounter(t *testing.T) {
 	says := func(selector, want string) {
 		t.Helper()
 		laptop.shows("#count")
-		equal := fmt.Sprintf("document.querySelector('%s').textContent.trim() === '%s'", selector, want)
-		if _, err := chromedp.Run(laptop.ctx, chromedp.Poll[bool](equal)); err != nil {
-			t.Fatalf("%s is %q, want %q (%v)", selector, text(laptop, selector), want, err)
-		}
+		laptop.until(fmt.Sprintf("document.querySelector('%s').textContent.trim() === '%s'", selector, want))
 	}
 	says("#who", "signed in as ann")
 	for _, want := range []string{"1", "2"} {
