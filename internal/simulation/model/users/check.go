@@ -13,7 +13,15 @@ func (n *step) execute(id commandID) reply {
 	if r.bad != "" || after.bad != "" {
 		n.breaks("%s%s", r.bad, after.bad)
 	}
-	n.checkBeginning(c, before.alive, after.alive&^before.alive)
+	begun := after.alive &^ before.alive
+	n.checkBeginning(c, before.alive, begun)
+	n.checkMark(c, before, after)
+	switch {
+	case c.kind == login && begun != 0:
+		n.checkReplaced(c, before, after)
+	case c.kind == claim:
+		n.checkClaim(c, before, after, r.sessions)
+	}
 	if before.ended != after.ended {
 		n.checkEndAll(c)
 	}
@@ -103,6 +111,8 @@ func (n *step) checkEnd(c *command, session uint8) {
 		if c.old != session && !n.m.guest(session) {
 			return
 		}
+	case claim:
+		return // see checkClaim
 	case drop:
 		if p := n.calls[session].phase; c.session == session && (p == failed || p == refused) {
 			return
@@ -115,10 +125,14 @@ func (n *step) checkEnd(c *command, session uint8) {
 func (n *step) checkReply(i uint8, c *command, r *reply) {
 	alive := n.view().alive
 	switch {
+	case c.kind == load, c.kind == claim:
+		n.checkClaimReply(i, c, r)
+	case c.kind == login && r.code == 4 && n.calls[i].pruned, c.kind == login && r.code == 4 && n.calls[i].part == countsAgain:
+		n.breaks("%s is told a second time to take expired sessions off the list", name(i))
 	case c.kind == login && r.code == 3 && alive.has(c.old):
 		n.breaks("%s is told that %s is over, and it is alive", name(i), name(c.old))
-	case c.kind == login && r.code == 2 && alive&^set(i) == 0:
-		n.breaks("%s is told that there are too many sessions, and there is no other", name(i))
+	case c.kind == login && r.code == 2 && count(n.view().claimed()&^set(i)) <= int(c.most):
+		n.breaks("%s is told that there are too many sessions, and %v were claimed", name(i), n.view().claimed()&^set(i))
 	case (c.kind == login || c.kind == create) && r.code == 0 && (alive.has(i) || !n.begun.has(i)):
 		n.breaks("%s is told that its id is taken", name(i))
 	case (c.kind == login || c.kind == create) && r.code == 1 && !n.begun.has(i):

@@ -35,6 +35,8 @@ const (
 	take
 	commit
 	drop
+	load
+	claim
 	kinds
 )
 
@@ -47,6 +49,8 @@ var files = [kinds]string{
 	take:   "internal/records/take.lua",
 	commit: "internal/records/commit.lua",
 	drop:   "internal/records/drop.lua",
+	load:   "internal/records/load.lua",
+	claim:  "internal/records/claim.lua",
 }
 
 // inTime reports whether a command may be executed only for a while after it was sent.
@@ -67,7 +71,10 @@ type command struct {
 	old     uint8   // login: the session that it replaces; endAll: the session that stays; or none
 	most    int8    // login: see ARGV[10]
 	refuse  bool
+	instead uint8 // login: the session that it replaces if that is unclaimed, or none
+	pruned  bool  // login: see ARGV[14]
 
+	chain     chain  // claim: what it may end
 	stamp     textID // commit: of the record that it replaces
 	mark      textID // as it was read
 	tombstone bool
@@ -110,6 +117,14 @@ func (c Clock) String() string {
 
 func member(session uint8) string { return "session-" + strings.Repeat(name(session), 3) }
 
+// memberOr returns the member of a session, or "" if there is none.
+func memberOr(session uint8) string {
+	if session == none {
+		return ""
+	}
+	return member(session)
+}
+
 func recordKey(session uint8, guest bool) string {
 	if guest {
 		return "latchkey:{a-guest's-session----" + name(session) + "}"
@@ -148,16 +163,16 @@ func (s *server) sends(c *command) []string {
 	if !c.guest {
 		keys = append(keys, mark)
 	}
-	if !c.guest && (c.kind == login || c.kind == end || c.kind == drop || c.tombstone) {
+	if !c.guest && (c.kind == login || c.kind == end || c.kind == drop || c.kind == claim || c.tombstone) {
 		keys = append(keys, list)
 	}
 	switch c.kind {
 	case login:
-		old := ""
-		if c.old != none {
-			old = member(c.old)
+		refuse := strconv.Itoa(int(bool01(c.refuse)))
+		args = []string{stampOf(c.call, false), c.record(), ttl, lifetime, memberOr(c.old), strconv.Itoa(int(c.most)), refuse, epochOf(c.call), memberOr(c.instead)}
+		if c.pruned {
+			args = append(args, "1")
 		}
-		args = []string{stampOf(c.call, false), c.record(), ttl, lifetime, old, strconv.Itoa(int(c.most)), strconv.Itoa(int(bool01(c.refuse))), epochOf(c.call)}
 	case create:
 		args = []string{stampOf(c.call, false), c.record(), ttl}
 	case endAll:
@@ -169,6 +184,14 @@ func (s *server) sends(c *command) []string {
 		args = []string{(&command{call: c.call, tombstone: true}).record(), keeps}
 	case drop:
 		args = []string{stampOf(c.call, false)}
+	case load:
+		args = []string{"", ttl, "1048576", "0", lease, strconv.Itoa(base * 1000)}
+	case claim:
+		for _, old := range c.chain {
+			if old > 0 {
+				keys = append(keys, recordKey(old-1, false))
+			}
+		}
 	case take:
 		args = []string{token(c.call), lease, "1048576", "1", "", ttl, strconv.Itoa(base * 1000)}
 	case commit:
@@ -225,6 +248,12 @@ func (c *command) String() string {
 		if c.old != none {
 			text += " for " + name(c.old)
 		}
+		if c.instead != none {
+			text += " instead of " + name(c.instead)
+		}
+		if c.pruned {
+			text += " once more"
+		}
 		return text + by
 	case create:
 		return "create " + about + by
@@ -243,6 +272,10 @@ func (c *command) String() string {
 			return fmt.Sprintf("commit by %s: %s is gone", name(c.call), about)
 		}
 		return fmt.Sprintf("commit by %s of %s", name(c.call), about)
+	case load:
+		return fmt.Sprintf("load of %s by %s", about, name(c.call))
+	case claim:
+		return fmt.Sprintf("claim of %s by %s", about, name(c.call))
 	}
 	return "drop of " + about
 }

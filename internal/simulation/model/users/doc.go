@@ -1,18 +1,19 @@
 // Package users explores exhaustively how sessions begin and end, as a second small model beside package
-// model: logins, first records, and the ends of one session or of all of a user's sessions, with each
+// model: logins, first records, claims, and the ends of one session or of all of a user's sessions, with each
 // command late, repeated, or lost.
 //
 // # The model
 //
 // Two to four calls are made in two processes, at any time and at once. A call logs in (also with
-// MaxSessions 1), creates a guest's session, gives a session a new ID (Renew), saves it, ends it (End), or
-// ends all of a user's sessions or all but one (EndAll). A call that needs a session uses the last one that
-// a call before it begins.
+// MaxSessions 1 or 2, or in place of an earlier login), creates a guest's session, comes back with a session
+// (which claims it), gives it a new ID (Renew), saves it, ends it (End), or ends all of a user's sessions or
+// all but one (EndAll). A call that needs a session uses the last one that a call before it begins.
 //
 // The server's side is not modelled: it is the library's own scripts, in package fakeredis. The client's
 // side follows internal/records/clock.go, internal/records/load.go, internal/records/hold.go,
-// internal/records/login.go and internal/records/user_end.go: a call makes its round trips one after the
-// other, and tries a command up to three times if it was refused because of the clock.
+// internal/records/max_sessions.go, internal/records/unclaimed.go and internal/records/user_end.go: a call
+// makes its round trips one after the other, and tries a command up to three times if it was refused because of
+// the clock.
 //
 // A state is the content of Redis, the time there and in the processes, what these know of Redis's clock,
 // the phase of each call, and the set of commands that were ever sent. A step is one of these:
@@ -43,16 +44,27 @@
 //   - A session ends only by a command that is meant to end it.
 //   - Live sessions are on the list, and no others. There is no list without a mark that has an epoch.
 //   - All keys have a timeout.
+//   - A session of a user is unclaimed when it begins. It counts as claimed as soon as it is claimed or spared by
+//     EndAll, or if the mark has no room for it, and it does not become unclaimed again.
+//   - A login replaces the unclaimed session that it names, with those that this one replaces. It replaces others
+//     only if MaxSessions asks for it, and no more than that. It ends no session.
+//   - The first claim of a session ends those that its login has replaced, except what was claimed meanwhile, and
+//     says exactly which these were. Any other claim changes nothing.
+//   - The mark has an entry only for a session that has begun. An entry names an older session with an entry, and
+//     only EndAll makes the mark name a session otherwise.
 //
 // When a call receives a reply: if it succeeds, its session is stored; the session that it has ended has
 // ended, and for EndAll all sessions that were alive when it was sent; if it is refused, there is a reason.
+// RefuseLogin refuses a login only because of claimed sessions.
 //
 // # How many states
 //
-// go test visits 50 thousand states, and with -all five and a half million: all combinations of three calls
+// go test visits a hundred thousand states, and with -all seven million: all combinations of three calls
 // that begin with a login or a guest's session, with the right clock; all pairs, with all clocks, and with
 // two passages of time; and some combinations of four calls. With the right clock, two calls lead to a few
 // thousand states, three to ten thousand, and four to a few hundred thousand.
+//
+// Four logins do not fill a mark, which has room for sixteen unclaimed sessions. So some models make it smaller.
 //
 // # Exceptions
 //
@@ -66,6 +78,9 @@
 //   - A copy of a login that was refused for MaxSessions may be stored if there is room by then and it is
 //     not late. No client has its ID.
 //   - After Redis's clock was set back, a login may be refused once although it came after the EndAll.
+//   - The sessions that a login replaces are in one chain, the newest first. If it replaces two that are independent
+//     of each other, and the newer of them is claimed first, that ends the older one as well. It takes five logins,
+//     or processes that differ in MaxSessions.
 //
 // # What it does not cover
 //

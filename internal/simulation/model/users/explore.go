@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,12 +13,19 @@ type Bounds struct {
 	Passes int      // how often time may pass, by each of the spans once
 	Clocks []Clocks // what the processes may believe Redis's clock to be at first
 	Sets   []int    // by how many seconds Redis's clock may be set, once in a trace
+	Room   int      // for unclaimed sessions in a mark; 0: as many as in the library
 }
+
+// unclaimed returns the number of unclaimed sessions that a mark has room for.
+func (b Bounds) unclaimed() int { return cmp.Or(b.Room, mostUnclaimed) }
 
 func (b Bounds) String() string {
 	text := fmt.Sprintf("time that passes %d times at most; clocks %v", b.Passes, b.Clocks)
 	if len(b.Sets) > 0 {
 		text += fmt.Sprintf("; Redis's clock set by one of %d s", b.Sets)
+	}
+	if b.Room > 0 {
+		text += fmt.Sprintf("; room for %d unclaimed sessions", b.Room)
 	}
 	return text
 }
@@ -27,6 +35,7 @@ type Switches struct {
 	ArrivesWhenSent bool // a login says that its request has arrived when it is sent
 	StayAhead       bool // a clock that is ahead is not corrected
 	ComesLate       bool // a command that must not come late may come twice as late
+	PrunesUnsaid    bool // a login that counts again does not say that expired sessions are off the list
 }
 
 // A Report is the result of an exploration.
@@ -45,7 +54,7 @@ type Explorer struct {
 
 // New returns an explorer.
 func New(s model.Scripts, b Bounds, w Switches) *Explorer {
-	return &Explorer{newServer(s, w), b, model.NewSeen[state]()}
+	return &Explorer{newServer(s, b, w), b, model.NewSeen[state]()}
 }
 
 // explorer is a breadth-first search, so that the first violation is one of the shortest.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,8 +57,10 @@ type tidying struct {
 type reply struct {
 	db          dbID
 	code        int8     // the first value
-	sessions    sessions // login and endAll: the sessions that it names
+	sessions    sessions // login, endAll and claim: the sessions that it names
 	stamp, mark textID   // take: of the record, and the mark that it has read
+	chain       chain    // load: what a claim would end
+	unclaimed   bool     // load
 	bad         string   // why the script must not give this reply
 }
 
@@ -92,12 +95,16 @@ type view struct {
 	listed sessions
 	ended  string // what is known of EndAll
 	bad    string
+	readMark
 }
 
-func newServer(s model.Scripts, w Switches) *server {
+func newServer(s model.Scripts, b Bounds, w Switches) *server {
 	v := &server{switches: w, ids: map[command]commandID{}, answerID: map[string]textID{}, dumps: map[string]dbID{}, runs: map[run]reply{}, later: map[passing]dbID{}, tidied: map[tidying]dbID{}}
 	for kind, file := range files {
 		v.texts[kind] = s[file]
+	}
+	if b.Room > 0 {
+		v.texts[login] = strings.Replace(v.texts[login], "#order > "+strconv.Itoa(mostUnclaimed), "#order > "+strconv.Itoa(b.Room), 1)
 	}
 	v.commands = append(v.commands, command{}) // 0 means none
 	v.answer("")
@@ -222,7 +229,9 @@ func (s *server) readReply(c *command, answer fakeredis.Reply) (r reply) {
 		if !c.guest {
 			r.mark = s.answer(values[3].Text())
 		}
-	case r.code > 0 && len(values) > 1 && (c.kind == login || c.kind == endAll):
+	case c.kind == load && r.code == 1 && !c.guest:
+		r.chain, r.unclaimed = chainOf(values[2].Text(), c.session)
+	case r.code > 0 && len(values) > 1 && (c.kind == login || c.kind == endAll || c.kind == claim):
 		for _, value := range values[1:] {
 			r.sessions |= readMember(value.Text())
 		}
@@ -230,13 +239,16 @@ func (s *server) readReply(c *command, answer fakeredis.Reply) (r reply) {
 	return r
 }
 
-func readMember(text string) sessions {
+func readMember(text string) sessions { return set(sessionOf(text)) }
+
+// sessionOf returns the session with a member, or none.
+func sessionOf(text string) uint8 {
 	for i := range uint8(maxCalls) {
 		if text == member(i) {
-			return set(i)
+			return i
 		}
 	}
-	return 0
+	return none
 }
 
 // look reads the content of Redis.
@@ -266,6 +278,9 @@ func look(db *fakeredis.Server, time seconds) (v view) {
 	v.alive |= ofUser
 	if v.listed != ofUser {
 		v.bad = fmt.Sprintf("on the list: %v; alive: %v", v.listed, ofUser)
+	}
+	if bad := v.read(marked); bad != "" {
+		v.bad = bad
 	}
 	for _, key := range db.Keys(at(time)) {
 		if do("PTTL", key).Int() == -1 {

@@ -26,12 +26,19 @@ type word struct {
 	refuse  bool // sessions beyond most, instead of ending old ones
 	spares  bool // the other session
 	renames bool // gives the other session, a user's, a new ID
+	instead bool // a login that replaces the other session if that is unclaimed
 }
 
 var words = map[string]word{
 	"login":         {begins: true, first: logsIn},
 	"login-max":     {begins: true, first: logsIn, most: 1},
 	"login-refuse":  {begins: true, first: logsIn, most: 1, refuse: true},
+	"login-two":     {begins: true, first: logsIn, most: 2},
+	"again":         {begins: true, first: logsIn, needs: true, instead: true},
+	"again-max":     {begins: true, first: logsIn, needs: true, instead: true, most: 1},
+	"again-refuse":  {begins: true, first: logsIn, needs: true, instead: true, most: 1, refuse: true},
+	"again-two":     {begins: true, first: logsIn, needs: true, instead: true, most: 2},
+	"claim":         {needs: true, first: loads},
 	"create":        {begins: true, guest: true, first: creates},
 	"renew":         {begins: true, needs: true, first: takes, renames: true},
 	"save":          {needs: true, first: takes},
@@ -52,6 +59,8 @@ const (
 	endsSurplus
 	takes
 	commits
+	loads
+	claims
 )
 
 // A phase is the progress of a call.
@@ -77,6 +86,8 @@ type attempt struct {
 	set      bool     // Redis's clock was set before the call
 	stamp    textID   // of the record that take has read
 	mark     textID
+	chain    chain // that load has read
+	pruned   bool  // login: it was told to take expired sessions off the list first
 }
 
 // A state is everything at one moment. States can be compared.
@@ -91,9 +102,10 @@ type state struct {
 	set    bool                   // Redis's clock was set
 
 	// Only the checks know these.
-	begun sessions // sessions that were alive once
-	ended seconds  // when the user's sessions were last ended, all or all but one
-	once  uint8    // calls that have ended them
+	begun    sessions           // sessions that were alive once
+	replaces [maxCalls]sessions // by session: what its login has replaced
+	ended    seconds            // when the user's sessions were last ended, all or all but one
+	once     uint8              // calls that have ended them
 }
 
 // spans are the times that may pass at once: a second; the longest that a command may be late; the life

@@ -61,7 +61,7 @@ func (m *world) may(s *state, i uint8) bool {
 		return true
 	}
 	// Only its visitor takes a session, with the ID from a response. Others know the ID from the list.
-	return s.begun.has(other) && (m.words[i].first != takes || s.calls[other].phase == done)
+	return s.begun.has(other) && (m.words[i].first != takes && m.words[i].first != loads || s.calls[other].phase == done)
 }
 
 // passes lets time pass, or sets Redis's clock. No call waits longer for a reply than for the timeout.
@@ -138,13 +138,17 @@ func (n *step) begin(i uint8) {
 func (n *step) send(i uint8) {
 	a, w := &n.calls[i], &n.m.words[i]
 	other := n.m.of[i]
-	c := command{call: i, session: i, old: none, guest: w.guest}
+	c := command{call: i, session: i, old: none, instead: none, guest: w.guest}
 	switch a.part {
 	case logsIn, countsAgain:
 		c.kind, c.arrived, c.most, c.refuse = login, a.arrived, w.most-1, w.refuse
 		if w.renames && !n.m.guest(other) {
 			c.old = other
 		}
+		if w.instead && !n.m.guest(other) {
+			c.instead = other
+		}
+		c.pruned = a.pruned || a.part == countsAgain && !n.m.server.switches.PrunesUnsaid
 	case creates:
 		c.kind = create
 	case endsAll:
@@ -161,6 +165,11 @@ func (n *step) send(i uint8) {
 		}
 	case takes:
 		c.kind, c.session, c.guest = take, other, n.m.guest(other)
+	case loads, claims:
+		c.kind, c.session, c.guest, c.chain = load, other, n.m.guest(other), a.chain
+		if a.part == claims {
+			c.kind = claim
+		}
 	case commits:
 		c.kind, c.session, c.guest = commit, other, n.m.guest(other)
 		c.stamp, c.mark, c.tombstone = a.stamp, a.mark, w.renames
@@ -208,6 +217,10 @@ func (n *step) replied(i uint8) {
 		a.part, a.sessions = countsAgain, r.sessions
 	case a.part == logsIn && r.code == 2:
 		a.part = countsAgain
+	case a.part == logsIn && r.code == 4 && !a.pruned:
+		a.pruned = true
+	case a.part == loads && r.code == 1 && r.unclaimed:
+		a.part, a.chain = claims, r.chain
 	case a.part == countsAgain && r.code == 1 && a.sessions&r.sessions != 0:
 		a.part, a.sessions = endsSurplus, a.sessions&r.sessions
 	case a.part == endsSurplus && a.sessions != set(c.session):
@@ -222,7 +235,7 @@ func (n *step) replied(i uint8) {
 		if a.part = commits; n.m.words[i].renames {
 			a.part = logsIn
 		}
-	case c.kind == login && r.code != 1, c.kind == create && r.code != 1, c.kind == take, c.kind == commit && r.code != 1 && r.code != 2:
+	case r.code != 1 && (c.kind == login || c.kind == create || c.kind == load || c.kind == claim), c.kind == take, c.kind == commit && r.code != 1 && r.code != 2:
 		n.finish(i, refused)
 		return
 	default:
@@ -268,7 +281,7 @@ func (n *step) finish(i uint8, p phase) {
 	a, w := &n.calls[i], &n.m.words[i]
 	stores := a.part == logsIn || a.part == countsAgain || a.part == endsSurplus || w.renames && a.part == commits
 	if p == failed && stores || p == refused && w.renames && a.part != takes {
-		n.keep(n.m.server.id(command{kind: drop, call: i, session: i, old: none}))
+		n.keep(n.m.server.id(command{kind: drop, call: i, session: i, old: none, instead: none}))
 	}
 	n.checkFinish(i, p)
 	*a = attempt{phase: p}
