@@ -139,6 +139,21 @@ func (h *Streams) Check(limit func(returned time.Time) time.Time) error {
 	return errors.Join(wrong...)
 }
 
+// Slowest returns the longest time from the end of a session to the end of a stream. from is when Redis could tell that
+// a session has ended, if its end was answered at the time returned.
+func (h *Streams) Slowest(from func(returned time.Time) time.Time) (slowest time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.streams {
+		for _, e := range h.endings {
+			if _, surely := h.ends(e, s.Session); surely && s.Ended {
+				slowest = max(slowest, s.Over.Sub(from(e.Returned)))
+			}
+		}
+	}
+	return slowest
+}
+
 // ends reports whether an ending may end a session, and whether it surely does. A login that was under way at the same
 // time may be the first of the two, or the second.
 func (h *Streams) ends(e *Ending, session string) (may, surely bool) {
