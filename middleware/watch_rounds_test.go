@@ -87,16 +87,17 @@ func serveTo(t *testing.T, h http.Handler) {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
 }
 
-// Whoever has entered and not left is asked for once a second, and nobody else, in whatever order they come and go, and
-// when the number of rounds wraps around.
+// Whoever has entered and not left is asked for once a second, but not before the last answer has come, and nobody else is,
+// in whatever order they come and go, and when the number of rounds wraps around.
 func TestWhoIsDue(t *testing.T) {
 	t.Parallel()
 	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
 	s.watch.on.Store(true) // the rounds of this test are the only ones
 	s.watch.rounds.Store(math.MaxUint32 - 50)
-	type state struct{ entered, asked, next int }
+	type state struct{ entered, next int }
 	there := make(map[*request]*state)
 	out := make(map[*request]bool)
+	unanswered := make(map[*request]watched)
 	for round := range 200 {
 		for range rand.IntN(5) {
 			there[enters(s, fmt.Sprint("id of round ", round))] = &state{entered: round, next: round + watchPeriod + 1}
@@ -108,6 +109,7 @@ func TestWhoIsDue(t *testing.T) {
 				rq.watch() // it does not come back
 				delete(there, rq)
 				delete(out, rq)
+				delete(unanswered, rq)
 			case 1:
 				out[rq] = rq.stepOut() != ""
 			case 2:
@@ -117,15 +119,22 @@ func TestWhoIsDue(t *testing.T) {
 		}
 		due := make(map[*request]bool)
 		for _, e := range s.watch.due(s.watch.rounds.Add(1)) {
-			if due[e.rq] || there[e.rq] == nil || out[e.rq] || round+1 < there[e.rq].next {
+			if _, asked := unanswered[e.rq]; asked || due[e.rq] || there[e.rq] == nil || out[e.rq] || round+1 < there[e.rq].next {
 				t.Errorf("round %d: %+v is due, %+v", round, e.rq.watched, there[e.rq])
 			}
 			due[e.rq] = true
 			there[e.rq].next = round + 1 + watchPeriod
+			unanswered[e.rq] = e
 		}
 		for rq, is := range there {
-			if !due[rq] && !out[rq] && round+1 >= is.next {
+			if _, asked := unanswered[rq]; !asked && !due[rq] && !out[rq] && round+1 >= is.next {
 				t.Errorf("round %d: %+v is not due, %+v", round, rq.watched, is)
+			}
+		}
+		for rq, e := range unanswered {
+			if rand.IntN(4) != 0 {
+				s.watch.answered(e)
+				delete(unanswered, rq)
 			}
 		}
 	}
@@ -215,7 +224,7 @@ func benchmarkRound(b *testing.B, n int, users bool) {
 		if err := s.store.CreateRecord(b.Context(), id, record, s.terms); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, watched{enters(s, id), id, 0, false})
+		all = append(all, watched{rq: enters(s, id), id: id})
 	}
 	s.watch.on.Store(true)
 	used := func() (redis, own time.Duration) {

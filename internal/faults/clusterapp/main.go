@@ -1,5 +1,5 @@
 // Command clusterapp is like the demo, for the fault suite: the same sessions at the same paths, but on a
-// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know.
+// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know. It also has streams.
 package main
 
 import (
@@ -33,6 +33,8 @@ type config struct {
 	lease, lockWait time.Duration
 	timeout         time.Duration // of a round trip
 	work            time.Duration
+	ttl             time.Duration
+	maxSessions     int
 }
 
 func main() {
@@ -49,12 +51,14 @@ func run(ctx context.Context) error {
 	at := flag.String("addr", "127.0.0.1:0", "listen on this `address`")
 	key := flag.String("key", "", "signing `key` in hex")
 	addrs := flag.String("redis", "", "`addresses` of nodes, or of sentinels, separated by commas")
-	flag.StringVar(&c.client, "client", "rueidis", "use this `client`: rueidis or goredis")
+	flag.StringVar(&c.client, "client", "rueidis", "use this `client`: rueidis or goredis, or redigo for one server")
 	flag.StringVar(&c.master, "master", "", "ask sentinels for the master of this `name`")
 	flag.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session locked")
 	flag.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	flag.DurationVar(&c.timeout, "timeout", 0, "longest time for an exchange with Redis; 0: the store's default")
 	flag.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
+	flag.DurationVar(&c.ttl, "ttl", 0, "idle timeout; 0: the default")
+	flag.IntVar(&c.maxSessions, "max-sessions", 0, "how many sessions a user may have; 0: any number")
 	flag.Parse()
 	c.addrs = strings.Split(*addrs, ",")
 	var err error
@@ -98,10 +102,13 @@ func serve(ctx context.Context, l net.Listener, handler http.Handler, patience t
 func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	s, err := middleware.New(st, middleware.Options{
 		Keys:     [][]byte{c.key},
+		TTL:      c.ttl,
 		LockWait: c.lockWait,
 		MaxHold:  max(time.Minute, c.work+10*time.Second),
 		Cookie:   http.Cookie{Name: "latchkey-demo"}, // plain HTTP: no __Host-, no Secure
 		Logger:   log,
+
+		MaxSessions: c.maxSessions,
 		Mode: func(r *http.Request) middleware.Mode {
 			if r.Method == http.MethodGet {
 				return middleware.ReadOnly
@@ -121,19 +128,14 @@ func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 		"POST /logout": logout,
 		"GET /params":  params,
 		"GET /count":   count,
+		"GET /stream":  stream,
 	} {
 		mux.Handle(pattern, s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handle(w, r, session.FromContext(r.Context()))
 		})))
 	}
-	mux.HandleFunc("POST /end-all", func(w http.ResponseWriter, r *http.Request) {
-		n, err := s.EndAll(r.Context(), r.FormValue("user"))
-		if err != nil {
-			http.Error(w, err.Error(), middleware.Status(err))
-			return
-		}
-		fmt.Fprintln(w, n)
-	})
+	mux.HandleFunc("POST /end", end(s))
+	mux.HandleFunc("POST /end-all", endAll(s))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		if err := st.Ping(r.Context()); err != nil {
 			log.Error("Redis does not reply", "error", err)

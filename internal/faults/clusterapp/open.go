@@ -17,6 +17,8 @@ import (
 func open(c config) (*store.Store, error) {
 	o := store.Options{Lease: c.lease, Timeout: c.timeout}
 	switch {
+	case c.client == "redigo":
+		return store.Open("redis://"+c.addrs[0], o)
 	case c.client == "rueidis":
 		return rueidisstore.Open(rueidis.ClientOption{
 			InitAddress: c.addrs,
@@ -36,5 +38,5 @@ func open(c config) (*store.Store, error) {
 			ReadTimeout: cmp.Or(c.timeout, locker.DefaultTimeout),
 		}), o)
 	}
-	return nil, fmt.Errorf("-client is %q: it must be rueidis or goredis", c.client)
+	return nil, fmt.Errorf("-client is %q: it must be rueidis, goredis or redigo", c.client)
 }

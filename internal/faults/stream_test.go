@@ -1,0 +1,138 @@
+package faults
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// One command in ten gets lost, or its reply, with the connection. What is not answered tells nothing about a session.
+func TestStreamsOverABadNetwork(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	var proxies []*redistest.Proxy
+	a := stageStreams(t, "commands and replies are lost", r, func() string {
+		p := redistest.NewProxy(t, r)
+		proxies = append(proxies, p)
+		return p.Addr
+	})
+	var lost atomic.Int32
+	a.through(func(under func()) {
+		for i, p := range proxies {
+			random := chance(uint64(i))
+			p.Inject(func(redistest.Command) redistest.Fault {
+				fault := redistest.Pass
+				if random.IntN(10) == 0 {
+					fault = []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply}[random.IntN(3)]
+					lost.Add(1)
+				}
+				return fault
+			})
+		}
+		under()
+		pause(t.Context(), unlessShort(8*time.Second, 4*time.Second))
+		for _, p := range proxies {
+			p.Inject(nil)
+		}
+	})
+	happened(t, "a command was lost", int(lost.Load()), 10)
+	a.seen += fmt.Sprintf("; %d commands or replies lost", lost.Load())
+}
+
+// Redis does not reply for ten seconds. Nothing ends. What was ended just before, or expired meanwhile, ends when Redis
+// replies again.
+func TestStreamsWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	a := stageStreams(t, "Redis paused for 10 s", r, func() string { return r.Addr })
+	a.through(func(under func()) {
+		a.ending.Wait()
+		r.Pause(t)
+		pause(t.Context(), 500*time.Millisecond) // what Redis has said before has arrived
+		before, _ := a.Counts()
+		under()
+		pause(t.Context(), 9500*time.Millisecond)
+		if after, _ := a.Counts(); after != before {
+			t.Errorf("%d streams have ended while Redis did not reply", after-before)
+		}
+		r.Resume(t)
+	})
+}
+
+// A process is stopped for five seconds, by SIGSTOP. Its streams end when it goes on, and those of others meanwhile.
+func TestStreamsOfAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	a := stageStreams(t, "a process stopped for 5 s", r, func() string { return r.Addr })
+	a.through(func(under func()) {
+		a.ending.Wait()
+		stopped := a.demos[1]
+		stopped.Signal(t, syscall.SIGSTOP)
+		a.enders = a.demos[:1]
+		under()
+		pause(t.Context(), 5*time.Second)
+		stopped.Signal(t, syscall.SIGCONT)
+	})
+}
+
+// First the address leads to a replica that lags behind: it knows no session that is younger, and no stream ends. Then
+// the master dies, and the replica, which has received all by now, takes its place.
+func TestStreamsThroughAFailover(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t, "--repl-diskless-sync", "no", "--repl-ping-replica-period", "1")
+	f := &failover{}
+	a := stageStreams(t, "a lagging replica, then a failover", r, func() string {
+		w := rig.NewWire(t, r.Addr)
+		f.addresses = append(f.addresses, w)
+		return w.Addr
+	})
+	f.scene, f.link = a.scene, rig.NewWire(t, r.Addr)
+	f.replica = rig.Replica(t, f.link.Addr)
+	f.lag()
+	a.through(func(under func()) {
+		a.ending.Wait()
+		a.awaitEnded(a.doomed / 3) // all that were ended
+		f.turnTo(f.replica)
+		pause(t.Context(), 500*time.Millisecond) // what the master has said before has arrived
+		before, _ := a.Counts()
+		pause(t.Context(), 3*time.Second)
+		if after, _ := a.Counts(); after != before {
+			t.Errorf("%d streams have ended on the word of a replica", after-before)
+		}
+		f.turnTo(r)
+		f.link.Heal()
+		rig.Follow(t, f.replica, r)
+		heard(t, r, f.replica)
+		f.kill()
+		under()
+		pause(t.Context(), time.Second)
+		f.promote()
+		f.redis = f.replica
+		f.turnTo(f.replica)
+	})
+}
+
+// turnTo makes all addresses lead to a server, at once.
+func (f *failover) turnTo(r *redistest.Server) {
+	f.lead(r)
+	for _, address := range f.addresses {
+		address.Drop()
+	}
+}
+
+// Slots move to other masters, with the sessions and their marks in them.
+func TestStreamsWhileSlotsMove(t *testing.T) {
+	eachClient(t, func(t *testing.T, client string) {
+		s := stageCluster(t, client, "streams, while slots move", streamPromise, setting{flags: append([]string{"-max-sessions", "2"}, calm...)})
+		a := s.audience(s.startApp(client, "-ttl", briefly.String()))
+		a.through(func(under func()) {
+			under()
+			s.moveAll(unlessShort(3, 1))
+		})
+	})
+}

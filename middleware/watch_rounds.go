@@ -1,0 +1,204 @@
+package middleware
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// # Rounds
+//
+// A timer begins a round each quarter of a second, as long as there are requests. A round asks for the requests that
+// have been there for at least a second and were not asked for within the last second. With one exchange to ask, and
+// one more to make sure, a context ends within two seconds of its session's end, if Redis replies within half a second.
+//
+// # Sessions without an answer
+//
+// A node of a cluster may hang while the others reply. So a session whose answer does not come must not hold up the
+// others: no round waits for the last answers, and no round asks for a session whose last answer is still to come. A
+// round begins with watchAtOnce goroutines, each of which asks for one session after the other. If all of them wait,
+// and none has got an answer for watchPatience, four times as many ask. So after a moment there are more of them than
+// sessions on the node that hangs. There are never more than watchMost, even if all of Redis hangs: then the round goes
+// on when the answers of some have come, which takes at most the store's Timeout.
+//
+// # The end
+//
+// The watch has no goroutine while nobody is watched. A round runs in the timer's, ends by itself, and ends early if
+// the store is closed. After that there is no other. A goroutine that asks ends with its last answer.
+//
+// # What a round may do
+//
+// An answer takes time, and the request may have left meanwhile, or its own commit may have ended the session. So an
+// answer counts only if the request is still there with the id that was asked for. Because a request steps out before
+// its own command is sent, such an answer is about what others have done.
+//
+// Only what a master has said ends a context: see Engine.Alive. If Redis does not reply, or refuses, all goes on.
+
+const (
+	watchEvery    = 250 * time.Millisecond // from one round to the next
+	watchPeriod   = 4                      // rounds in a second
+	watchAtOnce   = 64                     // so many requests are asked for at once: their commands share a connection
+	watchMost     = 4096                   // and so many if answers do not come
+	watchPatience = 50 * time.Millisecond
+)
+
+// round asks for the requests that are due.
+func (w *watch) round() {
+	began := time.Now()
+	defer w.goOn(began) // also if the client has ended this goroutine
+	w.ask(w.due(w.rounds.Add(1)))
+}
+
+// goOn sets the timer for the round after the one that has begun then. If nobody is watched, or the store was closed,
+// there is none.
+func (w *watch) goOn(began time.Time) {
+	if w.store.Context().Err() != nil {
+		return // on stays true, so nothing sets the timer again
+	}
+	if w.isEmpty() {
+		w.on.Store(false)
+		// A request that has entered before that found it true. One that enters from now on finds it false.
+		if w.isEmpty() || !w.on.CompareAndSwap(false, true) {
+			return
+		}
+	}
+	w.timer.Reset(max(0, watchEvery-time.Since(began)))
+}
+
+func (w *watch) isEmpty() bool {
+	for i := range w.shards {
+		in := &w.shards[i]
+		in.mu.Lock()
+		n := len(in.entries)
+		in.mu.Unlock()
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// due returns those who are due in this round, and makes them due again in a second.
+func (w *watch) due(round uint32) (all []watched) {
+	for i := range w.shards {
+		in := &w.shards[i]
+		in.mu.Lock()
+		for j := range in.entries {
+			e := &in.entries[j]
+			if !e.out && !e.asked && int32(round-e.due) >= 0 { // the numbers may have wrapped around
+				e.due, e.asked = round+watchPeriod, true
+				all = append(all, *e)
+			}
+		}
+		in.mu.Unlock()
+	}
+	return all
+}
+
+// ask asks for all of them. It returns when the last question is under way, or when the store is closed.
+func (w *watch) ask(all []watched) {
+	if len(all) == 0 {
+		return
+	}
+	a := &asking{watch: w, all: all, under: make(chan struct{})}
+	a.start(watchAtOnce)
+	tick := time.NewTicker(watchPatience)
+	defer tick.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-a.under:
+			return
+		case <-w.store.Context().Done():
+			return
+		case <-tick.C:
+		}
+		now := a.taken.Load()
+		if now == before { // nobody has got an answer
+			a.start(max(3*a.started, watchAtOnce))
+		}
+		before = now
+	}
+}
+
+// An asking is what the goroutines of one round share.
+type asking struct {
+	*watch
+	all     []watched
+	taken   atomic.Int64  // how many of them
+	under   chan struct{} // closed when the last one has been taken
+	started int           // goroutines
+}
+
+// start starts more goroutines, if there may be as many.
+func (a *asking) start(more int) {
+	more = min(more, len(a.all), watchMost-int(a.askers.Load()))
+	for range more {
+		a.askers.Add(1)
+		go a.run()
+	}
+	a.started += max(more, 0)
+}
+
+// run asks for one after the other.
+func (a *asking) run() {
+	defer a.askers.Add(-1) // also if the client has ended this goroutine
+	last := int64(len(a.all))
+	for i := a.taken.Add(1); i <= last; i = a.taken.Add(1) {
+		if i == last {
+			close(a.under)
+		}
+		a.askFor(a.all[i-1])
+	}
+}
+
+// askFor ends the context of a request whose session has ended.
+func (w *watch) askFor(e watched) {
+	defer w.answered(e)
+	defer func() { // the context may be derived from one of the application's
+		if v := recover(); v != nil {
+			slog.Error("latchkey: the context of a request has panicked when its session ended", slog.Any("panic", v))
+		}
+	}()
+	now, err := w.store.Alive(w.store.Context(), e.id, w.terms)
+	ended := errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)
+	if (ended || now != e.id) && w.counts(e, now) && ended {
+		e.rq.leaveWatch()
+		e.rq.context.endContext(session.ErrEnded)
+	}
+}
+
+// counts reports whether an answer for e still counts. If so, its session has the id now.
+func (w *watch) counts(e watched, now string) bool {
+	in := &w.shards[e.rq.watched.shard]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	there := in.still(e)
+	if there == nil || there.out {
+		return false
+	}
+	there.id, there.asked = now, false
+	return true
+}
+
+// answered allows the next round to ask for e again.
+func (w *watch) answered(e watched) {
+	in := &w.shards[e.rq.watched.shard]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if there := in.still(e); there != nil {
+		there.asked = false
+	}
+}
+
+// still returns the entry of e if it has not left and has the same id, and otherwise nil. The caller holds mu.
+func (in *watchShard) still(e watched) *watched {
+	at := e.rq.watched.at
+	if at <= 0 || in.entries[at-1].id != e.id {
+		return nil
+	}
+	return &in.entries[at-1]
+}
