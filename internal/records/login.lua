@@ -83,7 +83,7 @@ for id in string.gmatch(ARGV[13], '[^ ]+') do
 end
 if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
-    if other ~= old and other ~= member and not above[other] and not gives[other] then
+    if other ~= old and other ~= member and not above[other] and not gives[other] then -- rule: what a login replaces anyway does not count
       local to = surplus
       if replaced[other] then -- rule: an unclaimed session gives way, and does not count
         to = yielding

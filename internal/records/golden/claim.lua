@@ -81,9 +81,9 @@ if not old then -- rule: a session is claimed once
 end
 replaced[own] = nil
 for i = 6, #KEYS do
-  if old == string.sub(KEYS[i], -11) then -- the mark may have lost others since it was read
+  if old == string.sub(KEYS[i], -11) then -- others may have left the mark since it was read
     -- A session that has ended otherwise is not on the list, and keeps its tombstone. An expired one has no record.
-    if redis.call('ZREM', KEYS[5], old) == 1 and redis.call('PTTL', KEYS[i]) ~= -2 then
+    if redis.call('ZREM', KEYS[5], old) == 1 and redis.call('PTTL', KEYS[i]) ~= -2 then -- rule: a claim names what it has ended
       set(KEYS[i], tombstone, 'PX', '60000') -- rule: a claim ends the sessions that it replaces
       result[#result + 1] = old
     end
