@@ -21,7 +21,7 @@ import (
 // within two seconds of its session's end. No stream ends whose session goes on.
 func TestHistoriesOfStreams(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		p := &play{T: t, closing: make(chan struct{})}
+		p := &streamed{T: t, closing: make(chan struct{})}
 		for range 2 {
 			var own *site
 			own = newSiteOn(t, store.New(r.Pool(t, 8), steady), middleware.Options{}, p.routes(func() *middleware.Sessions { return own.sessions }))
@@ -50,8 +50,8 @@ func TestHistoriesOfStreams(t *testing.T) {
 	})
 }
 
-// A play is a history, and what visitors do to make it.
-type play struct {
+// A streamed is a history, and what visitors do to make it.
+type streamed struct {
 	*testing.T
 	history.Streams
 	sites   []*site
@@ -60,10 +60,10 @@ type play struct {
 	closing chan struct{} // streams that are left end
 }
 
-func (p *play) site() *site { return p.sites[rand.IntN(len(p.sites))] }
+func (p *streamed) site() *site { return p.sites[rand.IntN(len(p.sites))] }
 
 // act makes requests that change the session, one after the other, and opens streams.
-func (p *play) act(ctx context.Context, v *visitor) {
+func (p *streamed) act(ctx context.Context, v *visitor) {
 	for ctx.Err() == nil {
 		redistest.Elapse(rand.N(1500 * time.Millisecond)) // also longer than it takes until a stream is watched
 		url := p.site().URL
@@ -85,7 +85,7 @@ func (p *play) act(ctx context.Context, v *visitor) {
 }
 
 // write makes other requests of the same visitor at the same time.
-func (p *play) write(ctx context.Context, v *visitor) {
+func (p *streamed) write(ctx context.Context, v *visitor) {
 	for ctx.Err() == nil {
 		redistest.Elapse(rand.N(time.Second))
 		v.get(p.site().URL + "/add")
@@ -93,7 +93,7 @@ func (p *play) write(ctx context.Context, v *visitor) {
 }
 
 // administer ends all sessions of users, from outside.
-func (p *play) administer(ctx context.Context) {
+func (p *streamed) administer(ctx context.Context) {
 	for ctx.Err() == nil {
 		redistest.Elapse(rand.N(10 * time.Second))
 		user, called := anybody(), time.Now()
@@ -105,7 +105,7 @@ func (p *play) administer(ctx context.Context) {
 func anybody() string { return []string{"ann", "bob"}[rand.IntN(2)] }
 
 // name returns the name of the session, which has it from its first request on.
-func (p *play) name(s *session.Session) string {
+func (p *streamed) name(s *session.Session) string {
 	name, _ := session.Get[string](s, "name")
 	if name == "" {
 		name = fmt.Sprint(p.names.Add(1))
@@ -115,7 +115,7 @@ func (p *play) name(s *session.Session) string {
 }
 
 // routes are what visitors ask for. Each handler commits, so that it knows what has been done.
-func (p *play) routes(sessions func() *middleware.Sessions) *http.ServeMux {
+func (p *streamed) routes(sessions func() *middleware.Sessions) *http.ServeMux {
 	mux := http.NewServeMux()
 	handle(mux, "/add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
 		p.name(s)
@@ -146,7 +146,7 @@ func (p *play) routes(sessions func() *middleware.Sessions) *http.ServeMux {
 }
 
 // login is a login. As another user, it ends the session of the one before.
-func (p *play) login(s *session.Session, _ http.ResponseWriter, r *http.Request) {
+func (p *streamed) login(s *session.Session, _ http.ResponseWriter, r *http.Request) {
 	user, was, name, called := r.PathValue("user"), s.User(), p.name(s), time.Now()
 	before := name
 	s.Login(user)
@@ -162,7 +162,7 @@ func (p *play) login(s *session.Session, _ http.ResponseWriter, r *http.Request)
 }
 
 // stream stays until its context ends.
-func (p *play) stream(s *session.Session, w http.ResponseWriter, r *http.Request) {
+func (p *streamed) stream(s *session.Session, w http.ResponseWriter, r *http.Request) {
 	name := p.name(s)
 	if s.Commit(r.Context()) != nil {
 		return // it was ended under this request

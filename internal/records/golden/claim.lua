@@ -70,7 +70,7 @@ local function withEntries(mark, order, replaced)
 end
 
 local head = redis.pcall('GETRANGE', KEYS[1], '28', '36')
-if not mark or head == '' or head == '","gone":' then
+if head == '' or head == '","gone":' then
   return 0
 end
 local own = string.sub(KEYS[1], -11)

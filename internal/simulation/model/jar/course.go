@@ -25,9 +25,9 @@ type Request struct {
 // A Step is one thing that happens in a [Course].
 type Step struct {
 	Kind    Kind
-	Request int // the index in Course.Requests; EndAll and Minute have none
+	Request int // the index in Course.Requests; EndAll, Minute and Look have none
 
-	// Open: the letter of the session, and the requests whose writes are in it. If no session is opened, ""
+	// Open and Look: the letter of the session, and the requests whose writes are in it. If no session is opened, ""
 	// and none.
 	Session string
 	Writes  []int
@@ -56,6 +56,10 @@ func Random(seed uint64) Course {
 		}
 		m.do(&s, p)
 		c.Steps = append(c.Steps, m.expect(&s, p))
+		if m.isOver(&s) {
+			id, _ := m.find(&s, s.browser)
+			c.Steps = append(c.Steps, m.expectOpen(&s, Step{Kind: Look}, id))
+		}
 	}
 	return c
 }
@@ -83,12 +87,21 @@ func (m *world) expect(s *state, p step) Step {
 	switch {
 	case p.kind == Commit:
 		e.Status, e.Guest, e.Member = q.status.code(), letter(q.set.guest), letter(q.set.member)
-	case p.kind == Open && q.session != none:
-		e.Session = q.session.String()
-		for i := range m.works {
-			if s.sessions[q.session].writes.has(i) {
-				e.Writes = append(e.Writes, i)
-			}
+	case p.kind == Open:
+		return m.expectOpen(s, e, q.session)
+	}
+	return e
+}
+
+// expectOpen adds to a step the session that it opens.
+func (m *world) expectOpen(s *state, e Step, id index) Step {
+	if id == none {
+		return e
+	}
+	e.Session = id.String()
+	for i := range m.works {
+		if s.sessions[id].writes.has(i) {
+			e.Writes = append(e.Writes, i)
 		}
 	}
 	return e

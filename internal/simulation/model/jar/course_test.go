@@ -58,6 +58,10 @@ func follow(t *testing.T, seed uint64, c jar.Course, seen map[int]int) {
 		switch p.Kind {
 		case jar.Send:
 			sent[p.Request] = *mine
+		case jar.Look:
+			if p.Session != "" && p.Session != browser.guest && p.Session != browser.member {
+				t.Fatalf("seed %d: %+v with %+v", seed, p, browser)
+			}
 		case jar.Open:
 			if came := sent[p.Request]; p.Session != "" && p.Session != came.guest && p.Session != came.member {
 				t.Fatalf("seed %d: %+v with %+v", seed, p, came)

@@ -13,6 +13,7 @@ const (
 	Lose               // its response is lost
 	EndAll             // ann's sessions are ended elsewhere
 	Minute             // a minute passes, in which no handler runs
+	Look               // only at the end of a Course: the visitor loads a page, which changes nothing
 )
 
 // A step is one thing that happens: to one of the requests, or beside them.
