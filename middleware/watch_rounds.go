@@ -185,7 +185,8 @@ func (w *watch) counts(e watched, now string) bool {
 	if there == nil || there.out {
 		return false
 	}
-	there.id, there.asked = now, false
+	there.id = now
+	there.asked = false
 	return true
 }
 
