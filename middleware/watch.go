@@ -42,6 +42,8 @@ type watch struct {
 	rounds atomic.Uint32 // so far: the watch counts time in rounds, which costs a request less than a clock
 	askers atomic.Int32  // the goroutines that ask, of all rounds
 	shards [watchShards]watchShard
+
+	silence silence
 }
 
 type watchShard struct {

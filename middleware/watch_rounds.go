@@ -36,7 +36,8 @@ import (
 // answer counts only if the request is still there with the id that was asked for. Because a request steps out before
 // its own command is sent, such an answer is about what others have done.
 //
-// Only what a master has said ends a context: see Engine.Alive. If Redis does not reply, or refuses, all goes on.
+// Only what a master has said ends a context: see Engine.Alive. If Redis does not reply, or refuses, all goes on. If it
+// replies to nobody for longSilence, that is logged.
 
 const (
 	watchEvery    = 250 * time.Millisecond // from one round to the next
@@ -163,8 +164,12 @@ func (w *watch) askFor(e watched) {
 			slog.Error("latchkey: the context of a request has panicked when its session ended", slog.Any("panic", v))
 		}
 	}()
+	begun := time.Now()
 	now, err := w.store.Alive(w.store.Context(), e.id, w.terms)
 	ended := errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)
+	if long := w.silence.note(err == nil || ended, begun); long > 0 {
+		e.rq.sessions.logSilence(long, err)
+	}
 	if (ended || now != e.id) && w.counts(e, now) && ended {
 		e.rq.leaveWatch()
 		e.rq.context.endContext(session.ErrEnded)
@@ -180,7 +185,8 @@ func (w *watch) counts(e watched, now string) bool {
 	if there == nil || there.out {
 		return false
 	}
-	there.id, there.asked = now, false
+	there.id = now
+	there.asked = false
 	return true
 }
 

@@ -157,6 +157,14 @@ func (l *live) wantOpen() {
 	}
 }
 
+// freeAll lets those that are left return.
+func (l *live) freeAll() {
+	close(l.stays.free)
+	for range l.open {
+		<-l.stays.over
+	}
+}
+
 // P16: whatever ends a session, in whichever process, the contexts of its requests end.
 func TestTheEndOfASessionEndsItsRequests(t *testing.T) {
 	t.Parallel()

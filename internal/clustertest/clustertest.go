@@ -75,6 +75,7 @@ func Run(t *testing.T, open Open, rights []any, more map[string]func(t *testing.
 			"SubscribeOnAnyNode":     subscribeOnAnyNode,
 			"SessionsOfAllSlots":     sessionsOfAllSlots,
 			"TwoRoundTrips":          twoRoundTrips,
+			"Streams":                streamsOnAllNodes,
 			"Turns":                  turns,
 			"LeastRights":            func(s *site) { leastRights(s, rights) },
 			"DeadAddresses":          deadAddresses,

@@ -70,6 +70,7 @@ func sentinel(t *testing.T, open Open) {
 	w := Way{Addresses: []string{"127.0.0.1:1", address}, MasterSet: redistest.MasterName}
 	st := newStore(t, open, w, 2*time.Second)
 	redistest.Await(t, "the master is found", func() error { return st.Ping(t.Context()) })
+	Streams(t, st, newStore(t, open, w, patience))
 	if err := records.Of(st).Create(t.Context(), "id", []byte("old"), records.Terms{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// One command in ten gets lost, or its reply, with the connection. What is not answered tells nothing about a session.
+// Every other command gets lost, or its reply, with the connection. What is not answered tells nothing about a session.
+// If less got lost, the watch would hardly notice, since round trips are repeated.
 func TestStreamsOverABadNetwork(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -27,7 +28,7 @@ func TestStreamsOverABadNetwork(t *testing.T) {
 			random := chance(uint64(i))
 			p.Inject(func(redistest.Command) redistest.Fault {
 				fault := redistest.Pass
-				if random.IntN(10) == 0 {
+				if random.IntN(2) == 0 {
 					fault = []redistest.Fault{redistest.DropCommand, redistest.DropReply, redistest.CutReply}[random.IntN(3)]
 					lost.Add(1)
 				}

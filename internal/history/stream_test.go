@@ -21,50 +21,55 @@ func TestStreams(t *testing.T) {
 		play  play
 		right bool
 	}{
-		"it ends in time":           {func(h *Streams) { s := h.Open("a"); logout(h, "a", true); time.Sleep(soon); s.Close(true) }, true},
-		"it ends late":              {func(h *Streams) { s := h.Open("a"); logout(h, "a", true); time.Sleep(soon + 1); s.Close(true) }, false},
+		"it ends in time": {func(h *Streams) { s := h.Open("a"); logout(h, "a", true); time.Sleep(soon); s.Close(true) }, true},
+		"it ends late": {func(h *Streams) {
+			s := h.Open("a")
+			logout(h, "a", true)
+			time.Sleep(soon + time.Nanosecond)
+			s.Close(true)
+		}, false},
 		"it never ends":             {func(h *Streams) { h.Open("a"); logout(h, "a", true); time.Sleep(time.Minute) }, false},
 		"another session ends":      {func(h *Streams) { h.Open("a"); logout(h, "b", true); time.Sleep(time.Minute) }, true},
 		"it ends for nothing":       {func(h *Streams) { s := h.Open("a"); logout(h, "b", true); s.Close(true) }, false},
-		"it ends before":            {func(h *Streams) { h.Open("a").Close(true); time.Sleep(time.Millisecond); logout(h, "a", true) }, false},
+		"it ends before":            {func(h *Streams) { h.Open("a").Close(true); time.Sleep(time.Nanosecond); logout(h, "a", true) }, false},
 		"its client has gone":       {func(h *Streams) { h.Open("a").Close(false) }, true},
 		"the end was not answered":  {func(h *Streams) { h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute) }, true},
 		"nor, and it ends":          {func(h *Streams) { s := h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute); s.Close(true) }, true},
-		"it begins after the end":   {func(h *Streams) { logout(h, "a", true); time.Sleep(time.Millisecond); h.Open("a").Close(true) }, false},
+		"it begins after the end":   {func(h *Streams) { logout(h, "a", true); time.Sleep(time.Nanosecond); h.Open("a").Close(true) }, false},
 		"a guest's is not a user's": {func(h *Streams) { h.Open("a"); endAll(h); time.Sleep(time.Minute) }, true},
 		"nor does it end with it":   {func(h *Streams) { s := h.Open("a"); endAll(h); s.Close(true) }, false},
 		"the user's others stay": {func(h *Streams) {
 			h.Open("a")
 			h.Login("a", "bob", time.Now(), true)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Nanosecond)
 			endAll(h)
 			time.Sleep(time.Minute)
 		}, true},
 		"one of the user's stays": {func(h *Streams) {
 			h.Open("a")
 			h.Login("a", "ann", time.Now(), true)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Nanosecond)
 			endAll(h)
 			time.Sleep(time.Minute)
 		}, false},
 		"the login comes later": {func(h *Streams) {
 			h.Open("a")
 			endAll(h)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Nanosecond)
 			h.Login("a", "ann", time.Now(), true)
 			time.Sleep(time.Minute)
 		}, true},
 		"and the stream ends": {func(h *Streams) {
 			s := h.Open("a")
 			endAll(h)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Nanosecond)
 			h.Login("a", "ann", time.Now(), true)
 			s.Close(true)
 		}, false},
 		"the login was not answered": {func(h *Streams) {
 			h.Open("a")
 			h.Login("a", "ann", time.Now(), false)
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Nanosecond)
 			endAll(h)
 			time.Sleep(time.Minute)
 		}, true},

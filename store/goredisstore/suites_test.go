@@ -46,6 +46,28 @@ func TestTurns(t *testing.T) {
 	storetest.Turns(t, func(t testing.TB) *store.Store { return newStore(t, at(server), patience) })
 }
 
+// Streams end when another process ends their sessions.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	clustertest.Streams(t, newStore(t, at(server), patience), newStore(t, at(server), patience))
+}
+
+// BenchmarkRound is a round for 10,000 streams: on one server and, with -cluster, on three nodes.
+func BenchmarkRound(b *testing.B) {
+	b.Run("one server", func(b *testing.B) {
+		server := redistest.Real(b)
+		clustertest.BenchmarkRound(b, newStore(b, at(server), patience), server)
+	})
+	b.Run("cluster", func(b *testing.B) {
+		if !*onCluster {
+			b.Skip("left out: clusters, without -cluster")
+		}
+		nodes := redistest.NewCluster(b, 3, 0).Nodes
+		clustertest.BenchmarkRound(b, newStore(b, at(nodes...), patience), nodes...)
+	})
+}
+
 // Connections to a server that is not a master any more are closed. Each may cost a request.
 func TestDemotedServerIsLeft(t *testing.T) {
 	t.Parallel()

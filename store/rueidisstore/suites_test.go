@@ -60,6 +60,28 @@ func TestTurns(t *testing.T) {
 	storetest.Turns(t, func(t testing.TB) *store.Store { return openStore(t, at(server), patient) })
 }
 
+// Streams end when another process ends their sessions.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	clustertest.Streams(t, openStore(t, at(server), patient), openStore(t, at(server), patient))
+}
+
+// BenchmarkRound is a round for 10,000 streams: on one server and, with -cluster, on three nodes.
+func BenchmarkRound(b *testing.B) {
+	b.Run("one server", func(b *testing.B) {
+		server := redistest.Real(b)
+		clustertest.BenchmarkRound(b, openStore(b, at(server), patient), server)
+	})
+	b.Run("cluster", func(b *testing.B) {
+		if !*onCluster {
+			b.Skip("left out: clusters, without -cluster")
+		}
+		nodes := redistest.NewCluster(b, 3, 0).Nodes
+		clustertest.BenchmarkRound(b, openStore(b, at(nodes...), patient), nodes...)
+	})
+}
+
 // Connections to a server that is not a master any more are closed. Refused commands are sent again, to the new master.
 func TestDemotedServerIsLeft(t *testing.T) {
 	t.Parallel()
