@@ -49,6 +49,9 @@ var endDefects = []defect{
 	{"P4", "nobody claims a session",
 		edits(overlay.In("middleware", "opening.choose").False("e == nil && r.Unclaimed()")),
 		seenBy(tests("middleware", "TestADoubleClickIsOneLogin"))},
+	{"P4", "the next request of the process need not claim a session that Update has held",
+		edits(overlay.In("internal/records", "tenure.begin").After("h.tenure, h.Record = t, t.record", "t.record.unclaimed = nil")),
+		seenBy(tests("internal/records", "TestAHoldThatClaimsNothing"))},
 	{"P4", "a second click empties the cart",
 		edits(overlay.In("middleware", "commit.takeOver").Replace("all.Fill(under)", "_ = under")),
 		seenBy(tests("middleware", "TestADoubleClickIsOneLogin"))},
@@ -139,6 +142,6 @@ var timeDefects = []defect{
 		edits(overlay.In("internal/records", "Terms.fits").Replace("s > t.MaxBytes", "s > 2*t.MaxBytes")),
 		seenBy(tests("internal/records", ""))},
 	{"P12", "each save begins the absolute timeout anew",
-		edits(overlay.In("internal/records", "Hold.SaveContent").After("r.Data, r.Content, r.revision, r.unclaimed = a, b, c, d", "r.Created = time.Now()")),
+		edits(overlay.In("internal/records", "Hold.SaveContent").After("r.Data, r.Content, r.revision = a, b, c", "r.Created = time.Now()")),
 		seenBy(tests("internal/records", "TestASaveKeepsWhenTheSessionBegan"))},
 }
