@@ -25,9 +25,9 @@ func (h *history) cartsAfter(w *Request, seen []*Request) (may []int) {
 	if slices.Contains(seen, w) { // a broken history may have a circle
 		return nil
 	}
-	for _, id := range h.takenOver(w) {
-		may = append(may, h.cartsAfter(h.began(id), append(seen, w))...)
-		for _, job := range h.bySession[id] {
+	for _, e := range h.takenOver(w) {
+		may = append(may, h.cartsAfter(e, append(seen, w))...)
+		for _, job := range h.bySession[e.SetID] {
 			if job.Quiet && job.Effect != Nothing && job.Outcome != Refused && job.Seal <= w.answered() {
 				may = append(may, job.Puts)
 			}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -74,20 +75,23 @@ func (h *history) led(l *Request) (n int) {
 	return n
 }
 
-// takenOver returns the sessions whose values a login may have taken over: sessions of its user that were made of an
-// ID that it came with, and that nobody has come back with before.
-func (h *history) takenOver(l *Request) (ids []string) {
+// takenOver returns the requests that began the sessions whose values a login may have taken over: sessions of its
+// user that were made of an ID that it came with, and that nobody has come back with before. There may be one whose
+// cookie no client has got.
+func (h *history) takenOver(l *Request) (begun []*Request) {
 	for _, dead := range l.deadIDs() {
 		if !h.mayBeMoved(dead, l.Began, l.answered()) {
 			continue
 		}
-		for _, id := range h.successors(dead) {
-			if h.began(id).SetUser == l.LogsIn && h.contactOf(id).opened > l.Seal {
-				ids = append(ids, id)
+		for _, id := range append([]string{dead}, h.successors(dead)...) {
+			for _, e := range h.bySession[id] {
+				if e.Effect == Renew && e.ending(id) && e.Seal <= l.answered() && cmp.Or(e.LogsIn, e.User) == l.LogsIn && h.contactOf(e.SetID).opened > l.Seal {
+					begun = append(begun, e)
+				}
 			}
 		}
 	}
-	return ids
+	return begun
 }
 
 // certainlyTakenOver returns those of takenOver that a login must have found, if they were alive and unclaimed.
@@ -116,28 +120,21 @@ func (h *history) moves(id string) *Request {
 	return nil
 }
 
-// replaced returns the sessions that a login may have replaced. Such a session may have been replaced by an earlier
-// login, whose own session the login replaces as well then.
-func (h *history) replaced(l *Request) (ids []string) {
-	ids = h.takenOver(l)
-	if len(ids) == 0 {
-		return nil
-	}
-	for done := map[*Request]bool{l: true}; ; {
+// replaced returns the requests that began the sessions that a login may have replaced. An earlier login may have
+// replaced such a session. Then the login replaces that one's session, too.
+func (h *history) replaced(l *Request) []*Request {
+	begun := h.takenOver(l)
+	for done := []*Request{l}; ; {
 		before := len(done)
 		for _, o := range h.replacing {
 			also := h.takenOver(o)
-			if done[o] || o.LogsIn != l.LogsIn || o.Seal > l.answered() || !slices.ContainsFunc(also, func(id string) bool { return slices.Contains(ids, id) }) {
-				continue
-			}
-			done[o] = true
-			if ids = append(ids, also...); o.SetID != "" {
-				ids = append(ids, o.SetID)
+			shares := slices.ContainsFunc(also, func(e *Request) bool { return slices.Contains(begun, e) })
+			if shares && !slices.Contains(done, o) && o.Seal <= l.answered() {
+				begun, done = append(append(begun, o), also...), append(done, o)
 			}
 		}
 		if len(done) == before {
-			slices.Sort(ids)
-			return slices.Compact(ids)
+			return begun
 		}
 	}
 }
@@ -150,8 +147,9 @@ func (h *history) claimEndings() (own []Ending) {
 		if l.SetID == "" {
 			continue
 		}
-		for _, id := range h.replaced(l) {
-			if id == l.SetID || h.contactOf(id).opened < never {
+		for _, e := range h.replaced(l) {
+			id := e.SetID
+			if id == "" || id == l.SetID || h.contactOf(id).opened < never {
 				continue
 			}
 			for _, z := range h.bySession[l.SetID] {

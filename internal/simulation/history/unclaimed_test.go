@@ -37,6 +37,11 @@ func TestCheckOfUnclaimedSessions(t *testing.T) {
 	twice := clicks().click(20, "ann", "U")
 	thrice := twice.click(24, "ann", "V")
 	gone := func(s story, from int) story { return s.comes(from, "T", 0) }
+	// The login of T got no response.
+	noAnswer := func(cart int) story {
+		s := begun.write(10, 12, 1).but(login("ann")).but(puts(1, 1)).but(unknown).click(20, "ann", "U").click(24, "ann", "V")
+		return s.comes(30, "V", cart, 4)
+	}
 	both := twice.comes(30, "T", 1, 1, 2).comes(34, "U", 1, 3)
 	for name, tt := range map[string]struct {
 		story
@@ -59,6 +64,12 @@ func TestCheckOfUnclaimedSessions(t *testing.T) {
 		"it ends nothing by itself":       {gone(thrice, 40), there},
 		"the second one is claimed":       {gone(thrice.comes(30, "U", 1, 3), 40).comes(44, "V", 1, 4), ""},
 		"the third one does not end that": {thrice.comes(30, "U", 1, 3).comes(34, "V", 1, 4).comes(40, "U", 0), there},
+
+		"no answer, and the cart goes along":   {noAnswer(1), ""},
+		"no answer, and it does not":           {noAnswer(0), ""},
+		"no answer, and a cart from nowhere":   {noAnswer(7), cart},
+		"what has replaced it gives way":       {noAnswer(1).comes(40, "U", 0), ""},
+		"what has replaced it, before a claim": {noAnswer(1)[:4].comes(40, "U", 0), there},
 
 		"another user ends nothing":    {gone(clicks().click(20, "bob", "U").comes(30, "U", 0, 3).but(func(r *Request) { r.User = "bob" }), 40), there},
 		"another user sees nothing":    {clicks().click(20, "bob", "U").comes(30, "U", 0, 3).but(func(r *Request) { r.User = "bob" }), ""},
