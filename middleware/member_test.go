@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -241,6 +242,30 @@ func TestALoginGivesWayToTheNextOne(t *testing.T) {
 		fourth.get(s.URL+"/add").want(t, 200, "2") // the values went along
 		third.get(s.URL+"/user").want(t, 200, "")
 		first.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// P4: somebody who has come back with a login keeps it, also if a job held the session when they came.
+func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		guest := s.visitor(t)
+		page := with(t, guest.cookies(s)...)
+		first := browserThatGot(t, page.get(s.URL+"/login/ann"))
+		list, err := s.sessions.List(t.Context(), "ann")
+		must(t, err)
+		var second *visitor
+		var added <-chan answer
+		must(t, s.sessions.Update(t.Context(), list[0].ID, func(own *session.Session) error {
+			own.Set("job", "done")
+			added = first.start(s.URL + "/add")
+			synctest.Wait() // it is in line
+			second = browserThatGot(t, page.get(s.URL+"/login/ann"))
+			return nil
+		}))
+		(<-added).want(t, 200, "2")
+		second.get(s.URL+"/user").want(t, 200, "ann")
+		first.get(s.URL+"/get").want(t, 200, "2")
 	})
 }
 

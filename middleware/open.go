@@ -117,6 +117,9 @@ func (o *opening) claim(id string, record records.Record) error {
 	for _, old := range ended {
 		rq.news().events = append(rq.news().events, event{do: destroy, old: old})
 	}
+	if err == nil && rq.hold != nil {
+		rq.hold.Claimed()
+	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment
 		rq.releaseLock()
 		rq.first = nil

@@ -149,7 +149,7 @@ func (h *Hold) Save(ctx context.Context, data []byte) error { return h.SaveConte
 func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 	defer h.letGo(ctx)
 	record := h.Record
-	record.Data, record.Content, record.revision, record.unclaimed = nil, c, h.newRevision(), nil
+	record.Data, record.Content, record.revision = nil, c, h.newRevision()
 	if data, ok := c.(encoded); ok {
 		record.Data, record.Content = data, nil
 	}

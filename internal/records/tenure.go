@@ -143,7 +143,6 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 // begin makes h the present hold. It is called with mu held, before h's goroutine continues.
 func (t *tenure) begin(h *Hold) {
 	h.tenure, h.Record = t, t.record
-	t.record.unclaimed = nil // this hold claims it
 	t.hold, t.holders = h, t.holders+1
 	now := time.Now()
 	t.term.Limit(now, h.ticket.Options.MaxHold)

@@ -50,6 +50,15 @@ func (s *Engine) instead(ctx context.Context, keys sessionKeys) string {
 // Unclaimed reports whether nobody had come back with the session when its record was read.
 func (r Record) Unclaimed() bool { return r.unclaimed != nil }
 
+// Claimed notes that [Engine.Claim] has claimed the session of a hold: the holds of its process that follow need not
+// do it again. Not every hold is somebody who has come back, and a claim may fail.
+func (h *Hold) Claimed() {
+	t := h.tenure
+	t.mu.Lock()
+	defer t.unlock()
+	h.Record.unclaimed, t.record.unclaimed = nil, nil
+}
+
 // A replacement is an unclaimed session's: the sessions that end when it is claimed, the newest first, without tag.
 type replacement []string
 

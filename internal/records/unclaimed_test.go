@@ -3,6 +3,7 @@ package records
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
@@ -43,6 +44,42 @@ func TestASessionIsClaimedOnce(t *testing.T) {
 		if _, err := st.EndUser(t.Context(), "ann", id); err != nil || isUnclaimed(t, st, id) {
 			t.Errorf("what EndUser spares is unclaimed, %v", err)
 		}
+	})
+}
+
+// A hold may claim nothing: it is that of a job, or its claim has failed. Then the next hold of its process must claim
+// the session, whether the first one has changed it or not. After a claim it need not.
+func TestAHoldThatClaimsNothing(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		id := login(t, st, "ann", 1)
+		// next ends a hold while another one waits, which it returns.
+		next := func(h *Hold, end func(*Hold)) *Hold {
+			t.Helper()
+			holds := make(chan *Hold)
+			go func() { holds <- takeID(t, st, id) }()
+			synctest.Wait()
+			end(h)
+			return <-holds
+		}
+		saves := func(h *Hold) { save(t, h, "2") }
+		touches := func(h *Hold) { must(t, h.Touch(t.Context())) }
+		h := takeID(t, st, id)
+		for _, end := range []func(*Hold){saves, touches, saves} {
+			if h = next(h, end); !h.Record.Unclaimed() || h.first {
+				t.Fatalf("unclaimed is %v, of a hold that waited: %v", h.Record.Unclaimed(), !h.first)
+			}
+		}
+		_, err := st.Claim(t.Context(), id, h.Record)
+		must(t, err)
+		h.Claimed()
+		for _, end := range []func(*Hold){saves, touches} {
+			if h = next(h, end); h.Record.Unclaimed() {
+				t.Error("a session is to be claimed twice")
+			}
+		}
+		h.Release(t.Context())
 	})
 }
 

@@ -30,7 +30,8 @@
 // are.
 //
 // Requests of one browser cross each other. So a request may come with an ID that a login has moved, or with a
-// member's cookie that is dead beside a guest's that is not.
+// member's cookie that is dead beside a guest's that is not. If two logins cross, the second one takes the session of
+// the first one over, unless somebody has come back with it. A cart in each session, which no login writes, shows that.
 //
 // # Why a seed is enough
 //

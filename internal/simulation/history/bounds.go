@@ -22,6 +22,9 @@ func (h *history) bounds() {
 		if r.late() { // it needs a round trip more
 			wait, unlocked = wait+exchange, 2*unlocked
 		}
+		if h.claims(r) { // that costs a round trip, and one more if Redis does not know the script
+			wait, unlocked = wait+exchange, unlocked+8*h.Latency
+		}
 		switch {
 		case r.Again: // since before the first run's commit was refused
 			h.within(r, "its session", r.waits()-r.Asked, exchange+wait)
@@ -34,6 +37,9 @@ func (h *history) bounds() {
 			limit := commit
 			if r.Optimistic { // it may be refused, and then waits for the lock
 				limit += exchange + wait
+			}
+			if n := h.led(r); n > 0 { // to look for what an ID has become
+				limit += time.Duration(n) * exchange
 			}
 			if h.follows(r) { // a round trip for each successor, and for the end of the last
 				limit += time.Duration(len(h.successors(r.Member))+2) * exchange

@@ -28,6 +28,8 @@ func Check(t Terms, requests []Request) []Violation {
 	h.cookies()
 	h.crossings()
 	h.followed()
+	h.gaveWay()
+	h.carts()
 	h.idle()
 	h.bounds()
 	if t.Gap > 0 {
@@ -56,6 +58,8 @@ type history struct {
 	bySession  map[string][]*Request
 	held       map[string][]*Request // see holders
 	beginners  map[string]*Request   // by the ID of the session that they have begun
+	contact    map[string]contact    // by the ID of a session
+	replacing  []*Request            // logins that may have replaced other sessions
 	misses     []Request             // a copy of each request that has asked for a member's session, and got a guest's
 	mayEnd     []Ending              // all that may have ended sessions, except Destroy and Renew
 	violations []Violation
@@ -82,7 +86,13 @@ func newHistory(t Terms, requests []Request) *history {
 			h.affect(r.version())
 		}
 	}
-	h.mayEnd = slices.Concat(h.Endings, h.ownEndings())
+	h.contacts()
+	for i := range requests {
+		if l := &requests[i]; len(h.takenOver(l)) > 0 {
+			h.replacing = append(h.replacing, l)
+		}
+	}
+	h.mayEnd = slices.Concat(h.Endings, h.ownEndings(), h.claimEndings())
 	return h
 }
 

@@ -35,7 +35,13 @@
 //     crosses a login or a Renew: it comes with an ID that this has moved less than a minute ago. Such a request
 //     is refused if it writes, unless it is a login or a navigation.
 //   - Successors (successor.go): a logout with a member's ID that was moved ends the session that it has become.
-//     A login as another user does, too.
+//     A login does, too, if that is another user's.
+//   - Unclaimed sessions (unclaimed.go): a user's session is claimed when a request first opens it. A job does not
+//     claim it. A login that comes with a moved ID replaces the unclaimed session of its user that the ID has become.
+//     The replaced session ends when the newer one is claimed, and not before. A session that was claimed first lives.
+//   - Carts (cart.go): every write puts its number into the session's cart, except a login and a Renew. So the cart is
+//     that of the last such write. A login without a cart gets that of the session that it has taken over, and no
+//     other cart.
 //   - Endings (ending.go): once End or EndAll has its response, the sessions that had begun before it have
 //     ended: no later request sees them alive, no holder saves anything, and no new ID that one of them
 //     gets stays alive. All other sessions stay. An ending takes effect once, so it ends nothing that
@@ -120,9 +126,11 @@ type Request struct {
 	ID         string // of the session, as the handler saw it
 	User       string // the session's user
 	Saw        []int
+	Cart       int // what it found there; 0: nothing
 
 	Effect Effect
 	Wrote  []int
+	Puts   int    // the cart that it leaves
 	LogsIn string // the user that its handler logs in
 	Renews bool   // its handler calls Login or Renew
 	// Destroys: its handler calls Destroy.

@@ -27,8 +27,13 @@ func (h *history) follows(r *Request) bool {
 	return (r.Destroys || r.LogsIn != "") && r.Seal > 0 && r.missed() != "" && h.mayBeMoved(r.Member, r.Began, r.End)
 }
 
-// ownEndings returns the endings that requests may have made, of what their members' IDs had become. A login ends
-// no session of its own user.
+// aims reports whether a request that follows is to end a session. A login ends only those of other users.
+func (h *history) aims(r *Request, id string) bool {
+	user := h.began(id).SetUser
+	return r.LogsIn == "" || user != "" && user != r.LogsIn
+}
+
+// ownEndings returns the endings that requests may have made, of what their members' IDs had become.
 func (h *history) ownEndings() (own []Ending) {
 	for i := range h.all {
 		r := &h.all[i]
@@ -36,7 +41,7 @@ func (h *history) ownEndings() (own []Ending) {
 			continue
 		}
 		for _, id := range h.successors(r.Member) {
-			if r.LogsIn == "" || h.began(id).SetUser != r.LogsIn {
+			if h.aims(r, id) {
 				outcome := r.Outcome
 				if outcome == Refused { // afterwards
 					outcome = Unknown
@@ -76,11 +81,11 @@ func (h *history) followed() {
 	}
 }
 
-// stays reports whether one of the sessions may stay when a request ends them: since it is of the user who logs in,
-// or since Redis may have lost what leads to it.
+// stays reports whether one of the sessions may stay when a request ends them, also since Redis may have lost what
+// leads to it.
 func (h *history) stays(r *Request, ids []string) bool {
 	for _, id := range ids {
-		if r.LogsIn != "" && h.began(id).SetUser == r.LogsIn || h.lost(id, 0, r.End) {
+		if !h.aims(r, id) || h.lost(id, 0, r.End) {
 			return true
 		}
 	}

@@ -46,8 +46,10 @@ func TestCheckOfSuccessors(t *testing.T) {
 		"the next one is ended": {inV(on), ""},
 		"the next one is not":   {inV(on, 2, 3, 4), ends},
 
-		"another user ends it":          {inU(enters("bob"), 30, 32), ""},
-		"another user does not":         {inU(enters("bob"), 30, 32, 2, 3), ends},
+		"another user ends it":  {inU(enters("bob"), 30, 32), ""},
+		"another user does not": {inU(enters("bob"), 30, 32, 2, 3), ends},
+		"what is no user's stays": {begun.write(4, 5).but(member("")).but(callsRenew).but(begins("T")).write(10, 12, 2).but(member("T")).but(callsRenew).but(begins("U")).
+			write(20, 22).but(member("T")).but(login("bob")).but(begins("X")).look(30, 32, 2, 3).but(member("U")), ""},
 		"the same user leaves it":       {inU(enters("ann"), 30, 32, 2, 3), ""},
 		"the same user must not end it": {inU(enters("ann"), 30, 32), there},
 	} {

@@ -96,6 +96,7 @@ func (c *call) open(w http.ResponseWriter, r *http.Request) bool {
 func (c *call) look() {
 	seen := c.seen
 	seen.Saw, _ = session.Get[[]int](c.session, "log")
+	seen.Cart, _ = session.Get[int](c.session, "cart")
 	seen.New = c.session.IsNew()
 	seen.ID, seen.User = c.session.ID(), c.session.User()
 	seen.Open = c.world.now()
@@ -145,7 +146,12 @@ func (c *call) change() {
 	if s.Delete("bulk"); c.Large {
 		s.Set("bulk", strings.Repeat("x", bulk))
 	}
-	if seen.Renews = renews(c.Request); seen.Renews {
+	seen.Renews = renews(c.Request)
+	if seen.Puts = seen.Cart; !seen.Renews { // otherwise the cart stays as it is
+		seen.Puts = seen.Number
+		s.Set("cart", seen.Number)
+	}
+	if seen.Renews {
 		if c.Action == plan.Login {
 			seen.LogsIn = userName(c.User)
 			s.Login(userName(c.User))
