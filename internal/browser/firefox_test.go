@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +115,12 @@ func (f firefoxTab) mouse(pause time.Duration, at ...point) error {
 			args{"type": "pointerUp", "button": 0})
 	}
 	pointer := args{"type": "pointer", "id": "mouse", "actions": actions}
-	return f.on("input.performActions", args{"actions": []args{pointer}}, nil)
+	err := f.on("input.performActions", args{"actions": []args{pointer}}, nil)
+	if err != nil && len(at) > 1 && strings.Contains(err.Error(), "NS_ERROR_FAILURE") {
+		// The page was left between two clicks, and the later one has reached no page.
+		return f.on("input.releaseActions", args{}, nil)
+	}
+	return err
 }
 
 func (f firefoxTab) eval(script string) (string, error) {
