@@ -147,45 +147,47 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) []cameID {
 		}
 		return ids
 	}
-	for k := range kinds {
-		c.eachVerified(r, k, func(_, id string) bool {
-			if id != "" && !slices.Contains(ids, cameID{id, k}) {
-				ids = append(ids, cameID{id, k})
-			}
-			return true
-		})
-	}
+	members := 0
+	c.eachVerified(r, func(k kind, _, id string) {
+		switch came := (cameID{id, k}); {
+		case id == "" || slices.Contains(ids, came):
+		case k == member:
+			ids = slices.Insert(ids, members, came)
+			members++
+		default:
+			ids = append(ids, came)
+		}
+	})
 	return ids
 }
 
-// eachVerified calls do with the value of each of the request's cookies of a kind, and the public id that it
-// stands for, until do returns false. The id is "" if the cookie is not genuine. Such a cookie counts as no cookie
-// at all: a forger learns nothing from the response.
+// eachVerified calls do with each of the request's cookies: its kind, its value, and the public id that it stands for.
+// The id is "" if the cookie is not genuine. Such a cookie counts as no cookie at all: a forger learns nothing from the
+// response.
 //
-// Only the first eight cookies that may be genuine are verified, so a request with thousands of cookies costs
-// little. A sibling domain that plants eight cookies hides the visitor's cookie.
+// Of each kind, only the first eight cookies that may be genuine are verified, so a request with thousands of cookies
+// costs little. A sibling domain that plants eight cookies hides the visitor's cookie.
 //
 // The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
-func (c *cookies) eachVerified(r *http.Request, k kind, do func(value, id string) (more bool)) {
-	name, verified := c.names[k], 0
+func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string)) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
+	var verified [kinds]int
 	for _, line := range r.Header["Cookie"] {
 		for part := range strings.SplitSeq(line, ";") {
-			its, value, _ := strings.Cut(textproto.TrimString(part), "=")
-			if textproto.TrimString(its) != name {
+			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
+			k := slices.Index(c.names[:], textproto.TrimString(name))
+			if k < 0 || verified[k] == most {
 				continue
 			}
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 				value = value[1 : n-1]
 			}
-			id, wellFormed := check.verify(k, value)
+			id, wellFormed := check.verify(kind(k), value)
 			if wellFormed {
-				verified++
+				verified[k]++
 			}
-			if !do(value, id) || verified == most {
-				return
-			}
+			do(kind(k), value, id)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -74,11 +75,10 @@ func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 		return c.reissue(rq.kind, rq.cookie(rq.kind).Value, own)
 	}
 	id, came := rq.identity.knownID(), ""
-	c.eachVerified(rq.base, rq.kind, func(value, found string) bool {
-		if found == id && id != "" {
-			came = value
+	c.eachVerified(rq.base, func(k kind, value, found string) {
+		if k == rq.kind && found == id && id != "" {
+			came = cmp.Or(came, value)
 		}
-		return came == ""
 	})
 	if came == "" {
 		return nil, errCookieGone

@@ -70,12 +70,12 @@ const (
 )
 
 // unclaimedBy returns the replacement of a session by its user's mark, or nil if it was claimed.
-func unclaimedBy(mark string, keys sessionKeys) *replacement {
+func unclaimedBy(mark, id string) *replacement {
 	if !strings.Contains(mark, entryMark) { // nearly always
 		return nil
 	}
-	record := keys.record.(string)
-	old, found := replacedBy(mark, record[strings.LastIndexByte(record, ':')+1:])
+	_, own, _ := cutTag(id)
+	old, found := replacedBy(mark, own)
 	if !found {
 		return nil
 	}
