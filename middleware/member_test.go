@@ -269,6 +269,35 @@ func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
 	})
 }
 
+// P4: a background write finds its session unclaimed. Before it can claim the session, another request moves the id.
+// That is a 409, as if the write had found the moved id: what it wrote in a guest's session would be lost to its client.
+func TestAClaimThatCrossesALogin(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newUserSite(t, r, middleware.Options{})
+		o := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Optimistic }} // holds no lock
+		elsewhere := newSite(t, proxy.Pool(t, 4), o, app())
+		v := newVisitor(t)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		script := with(t, v.cookies(s)...)
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			if c.Name == "EVALSHA" {
+				return redistest.HangCommand
+			}
+			return redistest.Pass
+		})
+		answers := make(chan answer)
+		go func() { answers <- script.background("GET", elsewhere.URL+"/add") }()
+		synctest.Wait() // it has read the record, and is about to claim
+		proxy.Inject(nil)
+		v.navigate("POST", s.URL+"/login/ann").want(t, 200, "")
+		proxy.Release()
+		(<-answers).want(t, 409, "*")
+		v.get(s.URL+"/get").want(t, 200, "0")
+		v.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
 // P4: a planted guest's cookie gives nobody power over a login: neither a logout with it nor a login as another user
 // ends what the id has become, and a login as the same user ends only what nobody has come back with.
 func TestAPlantedCookieEndsNoLogin(t *testing.T) {

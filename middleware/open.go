@@ -120,11 +120,20 @@ func (o *opening) claim(id string, record records.Record) error {
 	if err == nil && rq.hold != nil {
 		rq.hold.Claimed()
 	}
-	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment
+	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
 		rq.releaseLock()
 		rq.first = nil
+		err = o.whyGone(id)
 	}
 	return err
+}
+
+// whyGone returns the error of an id whose session has ended: only a read says whether the id has moved.
+func (o *opening) whyGone(id string) error {
+	look := o.rq.sessions.terms
+	look.TTL = 0 // to look at a session does not extend it
+	_, err := o.rq.sessions.store.Load(o.ctx, id, look)
+	return cmp.Or(err, store.ErrGone)
 }
 
 // acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the
