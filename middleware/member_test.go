@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -242,59 +241,6 @@ func TestALoginGivesWayToTheNextOne(t *testing.T) {
 		fourth.get(s.URL+"/add").want(t, 200, "2") // the values went along
 		third.get(s.URL+"/user").want(t, 200, "")
 		first.get(s.URL+"/user").want(t, 200, "ann")
-	})
-}
-
-// P4: somebody who has come back with a login keeps it, also if a job held the session when they came.
-func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		s := newUserSite(t, r, middleware.Options{})
-		guest := s.visitor(t)
-		page := with(t, guest.cookies(s)...)
-		first := browserThatGot(t, page.get(s.URL+"/login/ann"))
-		list, err := s.sessions.List(t.Context(), "ann")
-		must(t, err)
-		var second *visitor
-		var added <-chan answer
-		must(t, s.sessions.Update(t.Context(), list[0].ID, func(own *session.Session) error {
-			own.Set("job", "done")
-			added = first.start(s.URL + "/add")
-			synctest.Wait() // it is in line
-			second = browserThatGot(t, page.get(s.URL+"/login/ann"))
-			return nil
-		}))
-		(<-added).want(t, 200, "2")
-		second.get(s.URL+"/user").want(t, 200, "ann")
-		first.get(s.URL+"/get").want(t, 200, "2")
-	})
-}
-
-// P4: a background write finds its session unclaimed. Before it can claim the session, another request moves the id.
-// That is a 409, as if the write had found the moved id: what it wrote in a guest's session would be lost to its client.
-func TestAClaimThatCrossesALogin(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		s := newUserSite(t, r, middleware.Options{})
-		o := middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Optimistic }} // holds no lock
-		elsewhere := newSite(t, proxy.Pool(t, 4), o, app())
-		v := newVisitor(t)
-		v.get(s.URL+"/login/ann").want(t, 200, "")
-		script := with(t, v.cookies(s)...)
-		proxy.Inject(func(c redistest.Command) redistest.Fault {
-			if c.Name == "EVALSHA" {
-				return redistest.HangCommand
-			}
-			return redistest.Pass
-		})
-		answers := make(chan answer)
-		go func() { answers <- script.background("GET", elsewhere.URL+"/add") }()
-		synctest.Wait() // it has read the record, and is about to claim
-		proxy.Inject(nil)
-		v.navigate("POST", s.URL+"/login/ann").want(t, 200, "")
-		proxy.Release()
-		(<-answers).want(t, 409, "*")
-		v.get(s.URL+"/get").want(t, 200, "0")
-		v.get(s.URL+"/user").want(t, 200, "ann")
 	})
 }
 
