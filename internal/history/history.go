@@ -16,6 +16,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -108,7 +109,7 @@ func step(s state, op Operation, got Answer) []any {
 func (s state) withDeadCookie(op Operation, got Answer) []any {
 	right := !got.Known || got == s.dead(op) || op.Reopens && got == Answer{Known: true, Status: http.StatusConflict}
 	if op.What == Logout && op.Cookie != s.over && isMembers(op.Cookie) { // it ends what the session has become
-		return when(right, state{over: s.cookie, n: s.n})
+		return when(right, state{over: cmp.Or(s.cookie, s.over), n: s.n})
 	}
 	return when(right, s)
 }

@@ -80,3 +80,15 @@ func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
 		}
 	})
 }
+
+// A process whose clock is ahead by hours still learns where an id has moved.
+func TestAMovedIDLeadsOnWhateverTheClocksSay(t *testing.T) {
+	t.Parallel()
+	ago := time.Now().Add(-12 * time.Hour)
+	tombstone := formatTombstone("ABCDEFGHIJKLMNOP", ago, nameSuccessor(nil, newID))
+	for left, want := range map[time.Duration]bool{tombstoneTime: true, time.Millisecond: true, tombstoneTime + time.Millisecond: false} {
+		if _, moved := errors.AsType[*Moved](whyGone(tombstone, left, nil, time.Now())); moved != want {
+			t.Errorf("with %v left: moved is %v", left, moved)
+		}
+	}
+}
