@@ -79,6 +79,16 @@ func (c *clock) learn(now int64, heard time.Time) {
 	}
 }
 
+// at returns a moment by Redis's clock as far as that is known, which it is since the first record that this process
+// has begun, or by this process's clock.
+func (c *clock) at(moment time.Time) time.Time {
+	then := c.then.Load()
+	if then == 0 {
+		return moment
+	}
+	return time.UnixMicro(then + moment.Sub(c.began).Microseconds())
+}
+
 // inTime runs a script that includes clock.lua. If the script reaches Redis later than within after it was
 // sent, it does nothing. Its first arguments are the time at which it was sent, and within. Then come the
 // moments. All these times are by Redis's clock.

@@ -219,7 +219,7 @@ func (h *Hold) successor(id string) []byte {
 
 // bury ends the hold and leaves a tombstone, with the part that names a successor. For begun see write.
 func (h *Hold) bury(ctx context.Context, begun time.Time, to []byte) error {
-	tombstone := Record{Created: time.Now(), Data: to, revision: h.newRevision()}
+	tombstone := Record{Created: h.engine.clock.at(time.Now()), Data: to, revision: h.newRevision()}
 	return h.tenure.end(ctx, h, write{changed: true, record: tombstone, ended: true, begun: begun, ttl: tombstoneTime.Milliseconds()})
 }
 

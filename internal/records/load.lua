@@ -35,7 +35,8 @@ local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
 -- The session may have been taken meanwhile, by a request that believed that it outlasts its holder.
 restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
 if what == 'gone' then
-  return {3, record, redis.call('PTTL', KEYS[1])}
+  local time = redis.call('TIME')
+  return {3, record, redis.call('PTTL', KEYS[1]), tonumber(time[1])}
 elseif what == 'c' then
   if left <= 0 then
     return {2}

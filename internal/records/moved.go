@@ -48,10 +48,10 @@ func nameSuccessor(b *box, to string) []byte {
 // whyGone returns the error of an id with this tombstone: a *Moved or ErrGone.
 //
 // A tombstone may outlive its minute: a plain read extends the time to live of whatever it reads, and its request may
-// end before that is undone. So if it has more than a minute left, the time of the move counts. Otherwise that time does
-// not count, since the clocks of processes may differ.
+// end before that is undone. So if it has more than a minute left, the time of the move counts, by Redis's clock, as now
+// does.
 func whyGone(tombstone []byte, left time.Duration, b *box, now time.Time) error {
-	if left > tombstoneTime && goneSince(tombstone).Add(tombstoneTime).Before(now) {
+	if left > tombstoneTime && goneSince(tombstone).Add(tombstoneTime+time.Second).Before(now) {
 		return ErrGone
 	}
 	_, rest, moved := bytes.Cut(tombstone, []byte(toMark))

@@ -34,7 +34,7 @@ const (
 	stateBusy      = 0 // another holder has the lock; its token follows
 	stateFound     = 1 // the record follows
 	stateAbsent    = 2
-	stateGone      = 3 // the tombstone follows, and its time to live in ms
+	stateGone      = 3 // the tombstone follows, and its time to live in ms, and Redis's time in s
 	stateTooLarge  = 4 // the size follows, and after a take the record's revision
 	stateWrongType = 5 // the key holds something that is not a string
 )
@@ -55,7 +55,8 @@ func found(reply scripting.Reply, b *box) ([]byte, error) {
 	case stateGone:
 		tombstone, _ := reply.BytesAt(1)
 		left, _ := reply.IntAt(2)
-		return nil, whyGone(tombstone, time.Duration(left)*time.Millisecond, b, time.Now())
+		now, _ := reply.IntAt(3)
+		return nil, whyGone(tombstone, time.Duration(left)*time.Millisecond, b, time.Unix(now, 0))
 	case stateTooLarge:
 		if size, ok := reply.IntAt(1); ok {
 			return nil, fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, size)

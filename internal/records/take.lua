@@ -35,7 +35,8 @@ if record and not foreign then
     if redis.pcall('GET', KEYS[2]) == token then -- rule: a take of an ended session leaves no lock
       free(KEYS[2], KEYS[3])
     end
-    return {3, record, redis.call('PTTL', KEYS[1])}
+    local time = redis.call('TIME')
+    return {3, record, redis.call('PTTL', KEYS[1]), tonumber(time[1])}
   end
 end
 
