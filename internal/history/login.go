@@ -45,7 +45,8 @@ func (v *Visitor) opened(id int, op Operation, got Answer) Answer {
 	case Login:
 		look := Operation{What: Read, Cookie: got.Cookie}
 		seen := v.do(&session{}, id, look, v.Site(0)+v.path(look, 0))
-		if !seen.Known {
+		// A logout with an old cookie may have ended the session meanwhile. Then it looks like a new one.
+		if !seen.Known || seen.N == 0 && isMembers(op.Cookie) {
 			return Answer{} // as if the login had no response
 		}
 		got.Anew = seen.N == 0
