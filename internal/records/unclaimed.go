@@ -20,6 +20,10 @@ import (
 // when the newer session is claimed. If the older one is claimed first, both live. The newer one stays unclaimed
 // then, and may give way itself. Only the newer one ends the older.
 //
+// There is one exception. If one login makes two sessions give way that have nothing to do with each other, their entries
+// form a chain. Then a claim of the newer of the two ends the older one, although the login itself was not claimed; and
+// the chain behind the newer one is cut, so that what is left of it does not give way any more.
+//
 // The user's mark has an entry for each unclaimed session (unclaimed.lua). Every request of a user's session reads
 // the mark anyway. So it costs nothing to see that a session was claimed, and a claim costs one round trip, once
 // (claim.lua). The mark has at most sixteen entries: a session whose entry is dropped counts as claimed. So does a
