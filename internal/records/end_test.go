@@ -35,6 +35,26 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 	})
 }
 
+// However many requests wait for a session that has ended, the first of a process asks Redis, and all get its answer.
+func TestThoseThatWaitForAnEndedSessionLearnItTogether(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		st, tap := tapped(t, s, patient)
+		create(t, st, "1")
+		h := take(t, st)
+		waiting := guests(t, st, 50, Terms{})
+		tap.Forget()
+		must(t, h.Destroy(t.Context()))
+		for _, g := range waiting {
+			<-g.came
+			wantError(t, "Take of one that waited", g.err, ErrGone)
+		}
+		if n := tap.RoundTrips(); n > 3 { // the end, and a take with its script
+			t.Errorf("they made %d round trips, with that of the end", n)
+		}
+	})
+}
+
 // wantGone checks that the session was ended, and that a take of it leaves no lock.
 func wantGone(t *testing.T, s *redistest.Server, st *Engine) {
 	t.Helper()

@@ -167,6 +167,9 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if !ok {
 		err = lease.Unexpected(reply)
 	}
+	if errors.Is(err, ErrGone) { // for good: those that wait behind need not find that out one after another
+		k.engine.lines.Dismiss(k.keys.lock.(string), err)
+	}
 	if err != nil && !unusable(err) {
 		return lease.Attempt{}, err
 	}

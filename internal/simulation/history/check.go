@@ -102,7 +102,7 @@ func (h *history) miss() {
 	for _, r := range h.all {
 		if id := r.missed(); id != "" && id != r.Cookie {
 			h.misses = append(h.misses, Request{Number: r.Number, Process: r.Process, Life: r.Life, Cookie: id, Began: r.Began,
-				Asked: r.Asked, Open: r.waits(), End: r.End, Done: r.Done, New: true, Outcome: r.Outcome})
+				Asked: r.Asked, Open: r.waits(), End: r.End, Done: r.Done, New: true, Outcome: r.Outcome, tookTurn: r.Exclusive})
 		}
 	}
 	for i := range h.misses {

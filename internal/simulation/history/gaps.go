@@ -62,7 +62,7 @@ func (h *history) holders(id string) []*Request {
 	}
 	var held []*Request
 	for _, r := range h.bySession[id] {
-		if r.Cookie == id && (r.Exclusive && r.Open > 0 || r.Optimistic && r.Effect != Nothing && !r.New) {
+		if r.Cookie == id && (r.Exclusive && r.Open > 0 || r.tookTurn || r.Optimistic && r.Effect != Nothing && !r.New) {
 			held = append(held, r)
 		}
 	}

@@ -153,6 +153,8 @@ type Request struct {
 	SetUser string // the user of that session
 	// What the response does to the cookies.
 	MembersCookie, GuestsCookie Fate
+
+	tookTurn bool // the copy of an exclusive request, see history.miss: it had the lock to find nothing
 }
 
 // A Fate is what a response does to a cookie.
