@@ -132,7 +132,7 @@ func (h *history) changed(r *Request) bool {
 // whose first run waited, too.
 func (h *history) waiting(r *Request) (n int) {
 	from, to := r.waited()
-	if !r.Optimistic {
+	if !r.Optimistic && !r.late() {
 		to = from // when it asked
 	}
 	for _, x := range h.bySession[r.Cookie] {
