@@ -2,8 +2,10 @@ package middleware_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -60,5 +62,30 @@ func TestAClaimThatCrossesALogin(t *testing.T) {
 		(<-answers).want(t, 409, "*")
 		v.get(s.URL+"/get").want(t, 200, "0")
 		v.get(s.URL+"/user").want(t, 200, "ann")
+	})
+}
+
+// P5: if Redis falls silent while a request claims its session, the request does not also wait to release the lock.
+func TestAClaimThatGetsNoReplyIsNotWaitedForTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		silent := false
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			silent = silent || strings.HasPrefix(c.Name, "EVAL") // it has the lock, and is about to claim
+			if silent {
+				return redistest.HangCommand
+			}
+			return redistest.Pass
+		})
+		began := time.Now()
+		v.get(elsewhere.URL+"/add").want(t, 503, "*")
+		if took := time.Since(began); took > steady.Timeout {
+			t.Errorf("the answer came after %v", took)
+		}
+		proxy.Inject(nil)
+		proxy.Release()
 	})
 }

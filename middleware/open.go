@@ -112,16 +112,18 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 // claim notes that the client of a login has come back with its session. Older sessions that the login has replaced
 // end now: see package records.
 func (o *opening) claim(id string, record records.Record) error {
-	rq := o.rq
+	rq, begun := o.rq, time.Now()
 	ended, err := rq.sessions.store.Claim(o.ctx, id, record)
 	for _, old := range ended {
 		rq.news().events = append(rq.news().events, event{do: destroy, old: old})
 	}
-	if err == nil && rq.hold != nil {
-		rq.hold.Claimed()
+	if hold := rq.hold; hold != nil && err == nil {
+		hold.Claimed()
+	} else if hold != nil {
+		rq.hold = nil
+		hold.GiveUp(context.WithoutCancel(o.ctx), begun, err)
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
-		rq.releaseLock()
 		rq.first = nil
 		err = o.whyGone(id)
 	}

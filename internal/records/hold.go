@@ -248,6 +248,12 @@ func (h *Hold) newRevision() string {
 // Release ends the hold and leaves the session as it was: after a panic, for example.
 func (h *Hold) Release(ctx context.Context) { h.tenure.release(ctx, h, time.Now(), nil) }
 
+// GiveUp is Release after a round trip of the hold's request, which has begun at begun and has failed. If Redis did not
+// reply to that, GiveUp does not wait for Redis again. Otherwise both together take no longer than a commit.
+func (h *Hold) GiveUp(ctx context.Context, begun time.Time, failed error) {
+	h.tenure.release(ctx, h, begun, failed)
+}
+
 // letGo ends a hold that nothing else has ended: a Content has panicked, or the client has called
 // runtime.Goexit.
 func (h *Hold) letGo(ctx context.Context) {

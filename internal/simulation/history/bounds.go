@@ -18,12 +18,12 @@ func (h *history) bounds() {
 	exchange := h.Timeout + cleaned + slack
 	for i := range h.all {
 		r := &h.all[i]
-		wait, unlocked := wait, 16*h.Latency+slack
+		wait, unlocked, left := wait, 16*h.Latency+slack, exchange
 		if r.late() { // it needs a round trip more
 			wait, unlocked = wait+exchange, 2*unlocked
 		}
-		if h.claims(r) { // that costs a round trip, and one more if Redis does not know the script
-			wait, unlocked = wait+exchange, unlocked+8*h.Latency
+		if h.claims(r) { // that costs a round trip, and the release one more if it fails, or if Redis does not know the script
+			wait, unlocked, left = wait+commit, unlocked+8*h.Latency, left+commit
 		}
 		switch {
 		case r.Again: // since before the first run's commit was refused
@@ -56,7 +56,7 @@ func (h *history) bounds() {
 			h.broken("no more than MaxWaiters wait", with(r), "#%d waited behind %d others, MaxWaiters is %d", r.Number, n, h.MaxWaiters)
 		}
 		if r.Leaves > 0 && r.Open == 0 && r.Done > 0 {
-			h.within(r, "to be given up when its client had left", r.Done-max(r.Leaves, r.Asked), exchange)
+			h.within(r, "to be given up when its client had left", r.Done-max(r.Leaves, r.Asked), left)
 		}
 	}
 }
