@@ -70,6 +70,7 @@ func (s *shop) pages() http.Handler {
 			onfetch = e => e.respondWith(fetch(e.request))`)
 	})
 	recipes(mux)
+	s.streams(mux)
 	return mux
 }
 
