@@ -68,8 +68,8 @@ func TestWhatBeginsANewSession(t *testing.T) {
 		{"a beacon", script(`navigator.sendBeacon('/written', 'x')`), "POST", hidden},
 		{"a picture", script(`new Image().src = '/written'`), "GET", hidden},
 		{"a prefetch", element("link", `{rel: 'prefetch', href: '/written'}`), "GET", hidden},
-		{"a speculative prefetch", speculation("prefetch"), "GET", hidden},
-		{"a prerendered page", speculation("prerender"), "GET", hidden},
+		{"a speculative prefetch", speculation("prefetch", "/written"), "GET", hidden},
+		{"a prerendered page", speculation("prerender", "/written"), "GET", hidden},
 	} {
 		for what, over := range map[string]func(*shop, *tab){
 			"ended": func(s *shop, b *tab) { s.end(t, idOf(b)) },
@@ -118,7 +118,7 @@ func element(name, properties string) func(*tab) {
 }
 
 // speculation makes the browser load a page in advance.
-func speculation(what string) func(*tab) {
-	rules := `{"` + what + `": [{"source": "list", "urls": ["/written"], "eagerness": "immediate"}]}`
+func speculation(what, path string) func(*tab) {
+	rules := `{"` + what + `": [{"source": "list", "urls": ["` + path + `"], "eagerness": "immediate"}]}`
 	return element("script", `{type: 'speculationrules', textContent: '`+rules+`'}`)
 }

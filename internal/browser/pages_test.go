@@ -49,6 +49,12 @@ func (s *shop) pages() http.Handler {
 		session.FromContext(r.Context()).Destroy()
 		http.Redirect(w, r, cmp.Or(r.FormValue("to"), "/"), http.StatusSeeOther)
 	})
+	mux.HandleFunc("POST /logout-by-fetch", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("clear") != "no" {
+			w.Header().Set("Clear-Site-Data", `"prefetchCache", "prerenderCache"`)
+		}
+		session.FromContext(r.Context()).Destroy()
+	})
 	mux.HandleFunc("POST /cart", func(w http.ResponseWriter, r *http.Request) {
 		sess := session.FromContext(r.Context())
 		n, _ := session.Get[int](sess, "cart")
@@ -70,6 +76,7 @@ func (s *shop) pages() http.Handler {
 			onfetch = e => e.respondWith(fetch(e.request))`)
 	})
 	recipes(mux)
+	s.streams(mux)
 	return mux
 }
 
@@ -126,7 +133,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 	<button id="buy-with-a-login" formaction="/buy/with-a-login">Log in and buy</button>
 </form>
 <form method="post" action="/written"><button id="write">Write</button></form>
-<a id="home" href="/">Home</a> <a id="link" href="/written">Written</a>
+<a id="home" href="/">Home</a> <a id="account" href="/account/">Account</a> <a id="link" href="/written">Written</a>
 `))
 
 func (s *shop) show(w http.ResponseWriter, r *http.Request, library string) {

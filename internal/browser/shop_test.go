@@ -42,12 +42,16 @@ type opening struct {
 	tls         bool // and with the default cookie
 	unprotected bool // against requests from other sites
 	buffer      int
+	redis       *redistest.Server         // of another process of the shop; nil: its own
 	options     func(*middleware.Options) // changes them
 }
 
 func openShop(t *testing.T, o opening) *shop {
 	t.Helper()
-	redis := redistest.Embedded(t)
+	redis := o.redis
+	if redis == nil {
+		redis = redistest.Embedded(t)
+	}
 	s := &shop{
 		watch: newWatch(t),
 		redis: redis,
