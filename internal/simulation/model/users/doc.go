@@ -59,7 +59,7 @@
 //
 // # How many states
 //
-// go test visits a hundred thousand states, and with -all seven million: all combinations of three calls
+// go test visits a hundred thousand states, and with -all eight million: all combinations of three calls
 // that begin with a login or a guest's session, with the right clock; all pairs, with all clocks, and with
 // two passages of time; and some combinations of four calls. With the right clock, two calls lead to a few
 // thousand states, three to ten thousand, and four to a few hundred thousand.

@@ -60,8 +60,12 @@ func (v *view) claimed() sessions { return v.listed &^ v.entries }
 // unclaimed returns the live sessions of the user that nobody has come back with.
 func (v *view) unclaimed() sessions { return v.listed & v.entries }
 
-// root returns the unclaimed session to which a session gives way at last, or the session itself; or none.
+// root returns the unclaimed session to which an unclaimed one gives way at last, or that one itself. It returns none
+// for any other session: what is over does not lead to what it gave way to.
 func (v *view) root(session uint8) uint8 {
+	if !v.unclaimed().has(session) {
+		return none
+	}
 	for j := range uint8(maxCalls) {
 		if v.roots().has(j) && (j == session || v.below(j).has(session)) {
 			return j
