@@ -63,9 +63,7 @@ if not by[own] then -- rule: a session is claimed once
 end
 local leaves = {[own] = true} -- rule: its session, and what is below that, leave the mark
 for i = #order, 1, -1 do -- the newest first: what an entry names is newer
-  if leaves[by[order[i]]] then
-    leaves[order[i]] = true
-  end
+  leaves[order[i]] = leaves[order[i]] or leaves[by[order[i]]]
 end
 local result = {1}
 for i = 6, #KEYS do
