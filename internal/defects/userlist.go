@@ -71,7 +71,7 @@ for _, member := range members {
 		seenBy(tests("internal/records", "TestListUserEndsNoLogin"))},
 	{"P14", "MaxSessions ends no session",
 		edits(overlay.Rule("sessions on the list that have not expired count").Swap("'+inf'", "'-inf'")),
-		seenBy(tests("internal/records", ""))},
+		seenBy(tests("internal/records", ""), simulation("users"))},
 	{"P14", "a user's list begins with the oldest session",
 		edits(overlay.In("internal/records", "Engine.ListUser").Replace("b.Created.Compare(a.Created)", "a.Created.Compare(b.Created)")),
 		seenBy(tests("internal/records", ""))},

@@ -115,7 +115,7 @@ func (g generator) epoch() string { return g.of(arguments["epoch"]...) }
 
 // marked returns a possible mark of a user.
 func (g generator) marked() string {
-	unclaimed := g.of("", "", " ~rec:1>...........", " ~rec:1>rec:2 ~rec:2>rec:3", " ~rec:2>........... ~rec:1>rec:2 ~rec:3>rec:1", " ~rec:9>rec:1")
+	unclaimed := g.of("", "", " ~rec:1>...........", " ~rec:1>rec:2 ~rec:2>rec:3", " ~rec:2>rec:3 ~rec:1>rec:3 ~rec:3>...........", " ~rec:1>rec:2 ~rec:2>rec:1", " ~rec:9>rec:1")
 	return g.of("", "nonsense", g.epoch(), g.epoch()+unclaimed, g.epoch()+" rec:1"+unclaimed, g.epoch()+" rec:2 rec:1"+unclaimed, g.epoch()+" rec:1 rec:2 rec:3"+unclaimed)
 }
 

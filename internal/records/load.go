@@ -26,7 +26,7 @@ func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	var record Record
 	if err == nil {
 		record, err = parse(text, s.form(id))
-		record.unclaimed = unclaimedBy(mark, id)
+		record.unclaimed = belowOf(mark, id)
 	}
 	return record, failed("loading", id, err)
 }

@@ -8,7 +8,7 @@
 -- ARGV[10] how many other sessions may be on the list, MaxSessions - 1; -1: any number
 -- ARGV[11] '1': a login beyond that is refused
 -- ARGV[12] epoch for a user who has none, 15 digits
--- ARGV[13] sessions that it replaces if they are unclaimed, see unclaimed.go: with a space between them
+-- ARGV[13] sessions that give way to it if they are unclaimed, see unclaimed.go: with a space between them
 -- ARGV[14] '1': expired sessions were taken off the list before; it may be missing
 -- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {4}: an
 -- unclaimed session would give way, perhaps to an expired one that is still on the list; {-1,
@@ -18,23 +18,24 @@
 {{template "mark"}}
 {{template "record"}}
 {{template "unclaimed"}}
--- unclaimed returns the entries of a mark for sessions that are on a list, and by what each session is replaced.
+local nothing = '...........'
+
+-- unclaimed returns the unclaimed sessions on a list, and what each gives way to. One that has ended otherwise is not on
+-- the list any more.
 local function unclaimed(mark, list)
-  local order, replaced = {}, {}
-  local all, others = entries(mark)
-  for _, id in ipairs(all) do
+  local all, by = entries(mark)
+  local order, ended = {}, {}
+  for i = #all, 1, -1 do -- the newest first: what an entry names is newer
+    local id = all[i]
+    local newer = ended[by[id]] or by[id] -- rule: what gave way to an ended session gives way to the one above
     if redis.call('ZSCORE', list, id) then
-      order[#order + 1], replaced[id] = id, others[id]
+      by[id] = newer
+      table.insert(order, 1, id)
+    else
+      by[id], ended[id] = nil, newer
     end
   end
-  local above = {}
-  for _, id in ipairs(order) do
-    while others[replaced[id]] and not replaced[replaced[id]] do -- it has ended otherwise
-      replaced[id] = others[replaced[id]]
-    end
-    above[replaced[id]] = id
-  end
-  return order, replaced, above
+  return order, by
 end
 
 if late then -- rule: a login that comes late begins no session
@@ -72,20 +73,24 @@ else
     return {-2, now}
   end
 end
-local order, replaced, above = unclaimed(mark or '', list)
+local order, by = unclaimed(mark or '', list)
 local today, surplus, yielding, result = math.floor(now / 1000), {}, {}, {1}
-local gives = {} -- the sessions that the new one replaces
+local named = {}
 for id in string.gmatch(ARGV[13], '[^ ]+') do
-  while above[id] do -- another login replaces it already
-    id = above[id]
+  named[id] = true
+end
+for _, id in ipairs(order) do
+  if named[id] and by[id] == nothing then
+    by[id] = member
+  elseif named[id] then -- another login came after it: that one gives way
+    named[by[id]] = true
   end
-  gives[id] = replaced[id] ~= nil
 end
 if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
-    if other ~= old and other ~= member and not above[other] and not gives[other] then -- rule: what a login replaces anyway does not count
+    if other ~= old and other ~= member and (by[other] or nothing) == nothing then -- rule: what gives way anyway does not count
       local to = surplus
-      if replaced[other] then -- rule: an unclaimed session gives way, and does not count
+      if by[other] then -- rule: an unclaimed session gives way, and does not count
         to = yielding
       end
       to[#to + 1] = other
@@ -105,30 +110,19 @@ local crowd = most >= 0 and #surplus + #yielding - most or 0
 if crowd > 0 and #yielding > 0 and ARGV[14] ~= '1' then -- rule: no session gives way to an expired one
   return {4}
 end
-
--- withLogin returns the mark with an entry for the new session, and for what it replaces.
-local function withLogin(text)
-  for i = 1, crowd do
-    gives[yielding[i] or ''] = true -- rule: a login replaces unclaimed sessions
-  end
-  local last = member
-  for i = #order, 1, -1 do
-    if gives[order[i]] then
-      replaced[last], last = order[i], order[i]
-      while replaced[replaced[last]] do
-        last = replaced[last]
-      end
-    end
-  end
-  replaced[member] = replaced[member] or nothing
-  order[#order + 1] = member
-  while #order > 16 do
-    replaced[table.remove(order, 1)] = nil -- it counts as claimed
-  end
-  return withEntries(text, order, replaced)
+for i = 1, math.min(crowd, #yielding) do
+  by[yielding[i]] = member -- rule: unclaimed sessions give way to a login
+end
+order[#order + 1], by[member] = member, nothing
+while #order > 16 do
+  table.remove(order, 1) -- it counts as claimed; nothing gives way to the oldest
+end
+local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
+local text = string.gsub(string.match(mark or epoch, '^[^,]*'), ' ~.*', '')
+for _, id in ipairs(order) do
+  text = text .. ' ~' .. id .. '>' .. by[id]
 end
 
-local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
 local head, rest = string.match(ARGV[6], '^(.-,"g":)%d+(.*)$')
 -- This comes before all other writes: a full Redis refuses it, but not after the script has written.
 redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[7]) -- rule: a login begins with its user's epoch
@@ -145,5 +139,5 @@ redis.call('PEXPIRE', list, left)
 if calls ~= '' then
   left = math.max(left, 3600000)
 end
-redis.call('SET', marked, withLogin(mark or epoch .. calls), 'PX', left)
+redis.call('SET', marked, text .. calls, 'PX', left)
 return result

@@ -28,7 +28,7 @@ type Record struct {
 	revision string // identifies this record among all that the session ever had; see revisionOf
 	epoch    string // of a user's session, see user_record.go
 
-	unclaimed *replacement // not nil if nobody had come back with the session when it was read; it is not stored
+	unclaimed *below // not nil if nobody had come back with the session when it was read; it is not stored
 }
 
 // Encoded returns the saved data, from Data or from Content.

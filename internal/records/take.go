@@ -126,7 +126,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 			return lease.Attempt{}, false, nil
 		}
 	}
-	parsed.unclaimed = unclaimedBy(t.mark.(string), k.id)
+	parsed.unclaimed = belowOf(t.mark.(string), k.id)
 	t.record, t.revision, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
 	k.tenure = t
 	return lease.Attempt{Taken: true}, true, nil
@@ -177,7 +177,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if err == nil {
 		t.size = int32(len(text))
 		t.record, t.read = parse(text, f)
-		t.record.unclaimed = unclaimedBy(t.mark.(string), k.id)
+		t.record.unclaimed = belowOf(t.mark.(string), k.id)
 		t.revision = t.record.revision
 	}
 	k.tenure = t

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -20,9 +21,9 @@ import (
 // when the newer session is claimed. If the older one is claimed first, both live. The newer one stays unclaimed
 // then, and may give way itself. Only the newer one ends the older.
 //
-// There is one exception. If one login makes two sessions give way that have nothing to do with each other, their entries
-// form a chain. Then a claim of the newer of the two ends the older one, although the login itself was not claimed; and
-// the chain behind the newer one is cut, so that what is left of it does not give way any more.
+// A session gives way to one other, which is newer. Several may give way to the same one. So the unclaimed sessions form
+// trees, and a claim ends what is below its session. It changes nothing above: what the session gives way to stays
+// unclaimed. If a session in the middle ends otherwise, what gave way to it gives way to the one above.
 //
 // The user's mark has an entry for each unclaimed session (unclaimed.lua). Every request of a user's session reads
 // the mark anyway. So it costs nothing to see that a session was claimed, and a claim costs one round trip, once
@@ -33,8 +34,8 @@ import (
 
 type insteadKey struct{}
 
-// WithInstead returns a context for [Engine.CreateRecord] and [Hold.Renew] of a login. The new session replaces the
-// sessions with these ids that are the same user's, and unclaimed.
+// WithInstead returns a context for [Engine.CreateRecord] and [Hold.Renew] of a login. The sessions with these ids that
+// are the same user's, and unclaimed, give way to the new one.
 func WithInstead(ctx context.Context, ids []string) context.Context {
 	return context.WithValue(ctx, insteadKey{}, ids)
 }
@@ -63,45 +64,48 @@ func (h *Hold) Claimed() {
 	h.Record.unclaimed, t.record.unclaimed = nil, nil
 }
 
-// A replacement is an unclaimed session's: the sessions that end when it is claimed, the newest first, without tag.
-type replacement []string
+// A below has the sessions below an unclaimed one, which end when that is claimed: the newest first, without tag.
+type below []string
 
 const (
-	entryMark     = " ~"
-	entrySize     = len(entryMark) + ownSize + len(">") + ownSize
-	noSession     = "..........."
-	mostUnclaimed = 16 // of a user: login.lua knows this number, too
+	entryMark = " ~"
+	entrySize = ownSize + len(">") + ownSize
 )
 
-// unclaimedBy returns the replacement of a session by its user's mark, or nil if it was claimed.
-func unclaimedBy(mark, id string) *replacement {
+// An entry of a mark says to which newer session an unclaimed one gives way. If there is none, by has dots.
+type entry struct{ own, by string }
+
+// entries returns the entries of a mark, the newest first: what an entry names comes before it.
+func entries(mark string) (all []entry) {
+	for _, text := range strings.Split(mark, entryMark)[1:] {
+		if len(text) >= entrySize {
+			all = append(all, entry{text[:ownSize], text[entrySize-ownSize : entrySize]})
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// belowOf returns what is below a session by its user's mark, or nil if the session was claimed.
+func belowOf(mark, id string) (unclaimed *below) {
 	if !strings.Contains(mark, entryMark) { // nearly always
 		return nil
 	}
 	_, own, _ := cutTag(id)
-	old, found := replacedBy(mark, own)
-	if !found {
-		return nil
+	var all below
+	for _, e := range entries(mark) {
+		switch {
+		case e.own == own:
+			unclaimed = &all
+		case e.by == own, slices.Contains(all, e.by):
+			all = append(all, e.own)
+		}
 	}
-	all := replacement{}
-	for found && old != noSession && len(all) < mostUnclaimed {
-		all = append(all, old)
-		old, found = replacedBy(mark, old)
-	}
-	return &all
-}
-
-// replacedBy returns what an unclaimed session replaces. found is false if the session was claimed.
-func replacedBy(mark, own string) (old string, found bool) {
-	at := strings.Index(mark, entryMark+own+">")
-	if at < 0 || len(mark) < at+entrySize {
-		return "", false
-	}
-	return mark[at+entrySize-ownSize : at+entrySize], true
+	return unclaimed
 }
 
 // Claim notes that somebody has come back with a session, whose record r was read before, and returns the ids of the
-// sessions that it has replaced: they have ended now. The error wraps [ErrGone] if the session itself has ended, or
+// sessions that gave way to it: they have ended now. The error wraps [ErrGone] if the session itself has ended, or
 // [ErrUnavailable]: then the session may have been claimed.
 func (s *Engine) Claim(ctx context.Context, id string, r Record) (ended []string, err error) {
 	if r.unclaimed == nil {

@@ -120,8 +120,8 @@ func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 	})
 }
 
-// An unclaimed session does not count under RefuseLogin: it gives way. The chain of those that give way stays whole if
-// one of them ends otherwise.
+// An unclaimed session does not count under RefuseLogin: it gives way. If one in the middle ends otherwise, what gives
+// way to it gives way to the one above.
 func TestUnclaimedSessionsGiveWay(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -131,6 +131,7 @@ func TestUnclaimedSessionsGiveWay(t *testing.T) {
 			wantListed(t, st, "ann", idOf(st, "ann", n))
 		}
 		must(t, st.End(t.Context(), idOf(st, "ann", 2)))
+		wantListed(t, st, "ann", idOf(st, "ann", 3))
 		wantError(t, "a login", tryLogin(t, st, 4, terms), nil)
 		want := []string{idOf(st, "ann", 3), idOf(st, "ann", 1), idOf(st, "ann", 0)}
 		if ended := claim(t, st, idOf(st, "ann", 4)); !slices.Equal(ended, want) {
@@ -152,6 +153,51 @@ func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
 		s.Do(t, "DEL", st.recordKey(expired)) // as its idle timeout does
 		wantError(t, "a login", tryLogin(t, st, 2, terms), nil)
 		wantListed(t, st, "ann", idOf(st, "ann", 2))
+	})
+}
+
+// One login may make sessions give way that have nothing to do with each other: here the second, to which the first
+// gives way, and the third. If one of them is claimed before the login, the others still give way to the login.
+func TestUnrelatedSessionsGiveWayToOneLogin(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for i, tt := range []struct {
+			claimed      int // before the login; 0: none
+			ends, listed []int
+			endsLater    []int // when the login is claimed
+		}{
+			{0, nil, []int{4}, []int{3, 2, 1}},
+			{1, nil, []int{1, 4}, []int{3, 2}},
+			{2, []int{1}, []int{2, 4}, []int{3}},
+			{3, nil, []int{3, 4}, []int{2, 1}},
+		} {
+			ids := func(numbers ...int) (all []string) {
+				for _, n := range numbers {
+					all = append(all, idOf(st, "ann", 10*i+n))
+				}
+				return all
+			}
+			_, err := st.EndUser(t.Context(), "ann")
+			must(t, err)
+			login(t, st, "ann", 10*i+1)
+			must(t, st.CreateRecord(WithInstead(t.Context(), ids(1)), ids(2)[0], recordOfUser("ann"), Terms{}))
+			login(t, st, "ann", 10*i+3)
+			wantError(t, "a login", tryLogin(t, st, 10*i+4, Terms{MaxSessions: 1}), nil)
+			if tt.claimed > 0 {
+				if ended := claim(t, st, ids(tt.claimed)[0]); !slices.Equal(ended, ids(tt.ends...)) {
+					t.Errorf("%d is claimed: %q has ended", tt.claimed, ended)
+				}
+			}
+			wantListed(t, st, "ann", ids(tt.listed...)...)
+			for _, id := range ids(tt.endsLater...) {
+				wantAlive(t, st, id, "0")
+			}
+			if ended := claim(t, st, ids(4)[0]); !slices.Equal(ended, ids(tt.endsLater...)) {
+				t.Errorf("%d was claimed, then the login: %q has ended", tt.claimed, ended)
+			}
+			wantListed(t, st, "ann", ids(tt.listed...)...)
+		}
 	})
 }
 
@@ -206,6 +252,26 @@ func TestAClaimEndsTheRestOfWhatItReplaces(t *testing.T) {
 			t.Errorf("ended: %q, %v", ended, err)
 		}
 		wantListed(t, st, "ann", newest, other)
+	})
+}
+
+// A session that gives way may be claimed between the moment when the mark is read and the claim of the newer one. Then it
+// lives, and what gives way to it has ended with its own claim.
+func TestAClaimEndsNothingThatWasClaimedMeanwhile(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st, terms := process(t, s), Terms{MaxSessions: 1}
+		for n := range 3 {
+			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
+		}
+		older, newest := idOf(st, "ann", 1), idOf(st, "ann", 2)
+		read, err := st.Load(t.Context(), newest, Terms{})
+		must(t, err)
+		claim(t, st, older)
+		if ended, err := st.Claim(t.Context(), newest, read); err != nil || len(ended) > 0 {
+			t.Errorf("ended: %q, %v", ended, err)
+		}
+		wantListed(t, st, "ann", older, newest)
 	})
 }
 

@@ -117,15 +117,18 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 			return nil, err
 		}
 	}
-	replaced := make(map[string]bool)
+	stands := make(map[string]bool) // by session: it is on the list, or gives way to one that is
 	for _, m := range members {
 		own, _ := scripting.Text(m)
-		if old, unclaimed := replacedBy(mark, string(own)); unclaimed {
-			replaced[old] = true
-		}
+		stands[string(own)] = true
+	}
+	gives := make(map[string]bool)
+	for _, e := range entries(mark) {
+		gives[e.own] = stands[e.by]
+		stands[e.own] = stands[e.own] || stands[e.by]
 	}
 	for _, m := range members {
-		if own, ok := scripting.Text(m); ok && !replaced[string(own)] {
+		if own, ok := scripting.Text(m); ok && !gives[string(own)] {
 			ids = append(ids, tag+"."+string(own))
 		}
 	}

@@ -1,8 +1,9 @@
 local function script()
--- Notes that somebody has come back with a session of a user, and ends those that it replaces: see
+-- Notes that somebody has come back with a session of a user, and ends those that give way to it: see
 -- unclaimed.go.
 -- KEYS[1] record   KEYS[2] lock   KEYS[3] queue   KEYS[4] mark   KEYS[5] list
--- KEYS[6] and so on: the records of the sessions that it replaces, the newest first
+-- KEYS[6] and so on: the records of the sessions that gave way to it when the claimer read the mark. There are no
+-- others: what gives way to a session does so since the session began. But some may have ended since, or been claimed.
 -- ARGV[1] number of the call
 -- Returns 0: the session has ended; or {1} and the sessions that have ended now.
 local user = true
@@ -39,34 +40,16 @@ if user then
 end
 
 -- The part of scripts on the sessions of a user that nobody has come back with: see unclaimed.go. The mark
--- has an entry for each, the oldest first: a space, ~, the session, >, and the session that it replaces, or
--- dots.
+-- has an entry for each, the oldest first: a space, ~, the session, >, and the newer session that it gives way
+-- to, or dots.
 
-local nothing = '...........'
-
--- entries returns the unclaimed sessions of a mark, and what each replaces.
+-- entries returns the unclaimed sessions of a mark, and what each gives way to.
 local function entries(mark)
-  local order, replaced = {}, {}
-  for id, old in string.gmatch(mark, ' ~([^ >]+)>([^ ,]+)') do
-    order[#order + 1], replaced[id] = id, old
+  local order, by = {}, {}
+  for id, newer in string.gmatch(mark, ' ~([^ >]+)>([^ ,]+)') do
+    order[#order + 1], by[id] = id, newer
   end
-  return order, replaced
-end
-
--- withEntries returns a mark with these entries in place of its own. A session that was claimed has no entry
--- any more, so nothing replaces it.
-local function withEntries(mark, order, replaced)
-  local text = string.gsub(string.match(mark, '^[^,]*'), ' ~[^ >]+>[^ ]+', '')
-  for _, id in ipairs(order) do
-    local old = replaced[id]
-    if old and not replaced[old] then -- rule: a session that was claimed is not replaced
-      old = nothing
-    end
-    if old then
-      text = text .. ' ~' .. id .. '>' .. old
-    end
-  end
-  return text .. (string.match(mark, ',.*') or '')
+  return order, by
 end
 
 local head = redis.pcall('GETRANGE', KEYS[1], '28', '36')
@@ -74,23 +57,29 @@ if head == '' or head == '","gone":' then
   return 0
 end
 local own = string.sub(KEYS[1], -11)
-local order, replaced = entries(mark)
-local old, result = replaced[own], {1}
-if not old then -- rule: a session is claimed once
-  return result
+local order, by = entries(mark)
+if not by[own] then -- rule: a session is claimed once
+  return {1}
 end
-replaced[own] = nil
+local leaves = {[own] = true} -- rule: its session, and what is below that, leave the mark
+for i = #order, 1, -1 do -- the newest first: what an entry names is newer
+  leaves[order[i]] = leaves[order[i]] or leaves[by[order[i]]]
+end
+local result = {1}
 for i = 6, #KEYS do
-  if old == string.sub(KEYS[i], -11) then -- others may have left the mark since it was read
+  local old = string.sub(KEYS[i], -11)
+  if leaves[old] then -- rule: a claim ends only what is still below its session
     -- A session that has ended otherwise is not on the list, and keeps its tombstone. An expired one has no record.
     if redis.call('ZREM', KEYS[5], old) == 1 and redis.call('PTTL', KEYS[i]) ~= -2 then -- rule: a claim names what it has ended
-      set(KEYS[i], tombstone, 'PX', 60000) -- rule: a claim ends the sessions that it replaces
+      set(KEYS[i], tombstone, 'PX', 60000) -- rule: a claim ends what is below its session
       result[#result + 1] = old
     end
-    old, replaced[old] = replaced[old], nil
   end
 end
-set(KEYS[4], withEntries(mark, order, replaced), 'KEEPTTL')
+local function without(id)
+  return leaves[id] and ''
+end
+set(KEYS[4], string.gsub(mark, ' ~([^ >]+)>[^ ,]+', without), 'KEEPTTL')
 return result
 
 end

@@ -9,7 +9,7 @@ local function script()
 -- ARGV[10] how many other sessions may be on the list, MaxSessions - 1; -1: any number
 -- ARGV[11] '1': a login beyond that is refused
 -- ARGV[12] epoch for a user who has none, 15 digits
--- ARGV[13] sessions that it replaces if they are unclaimed, see unclaimed.go: with a space between them
+-- ARGV[13] sessions that give way to it if they are unclaimed, see unclaimed.go: with a space between them
 -- ARGV[14] '1': expired sessions were taken off the list before; it may be missing
 -- Returns 0: the ID is in use; 2: there are too many sessions; 3: the replaced session has ended; {4}: an
 -- unclaimed session would give way, perhaps to an expired one that is still on the list; {-1,
@@ -70,53 +70,36 @@ local function changed(key)
 end
 
 -- The part of scripts on the sessions of a user that nobody has come back with: see unclaimed.go. The mark
--- has an entry for each, the oldest first: a space, ~, the session, >, and the session that it replaces, or
--- dots.
+-- has an entry for each, the oldest first: a space, ~, the session, >, and the newer session that it gives way
+-- to, or dots.
+
+-- entries returns the unclaimed sessions of a mark, and what each gives way to.
+local function entries(mark)
+  local order, by = {}, {}
+  for id, newer in string.gmatch(mark, ' ~([^ >]+)>([^ ,]+)') do
+    order[#order + 1], by[id] = id, newer
+  end
+  return order, by
+end
 
 local nothing = '...........'
 
--- entries returns the unclaimed sessions of a mark, and what each replaces.
-local function entries(mark)
-  local order, replaced = {}, {}
-  for id, old in string.gmatch(mark, ' ~([^ >]+)>([^ ,]+)') do
-    order[#order + 1], replaced[id] = id, old
-  end
-  return order, replaced
-end
-
--- withEntries returns a mark with these entries in place of its own. A session that was claimed has no entry
--- any more, so nothing replaces it.
-local function withEntries(mark, order, replaced)
-  local text = string.gsub(string.match(mark, '^[^,]*'), ' ~[^ >]+>[^ ]+', '')
-  for _, id in ipairs(order) do
-    local old = replaced[id]
-    if old and not replaced[old] then -- rule: a session that was claimed is not replaced
-      old = nothing
-    end
-    if old then
-      text = text .. ' ~' .. id .. '>' .. old
-    end
-  end
-  return text .. (string.match(mark, ',.*') or '')
-end
-
--- unclaimed returns the entries of a mark for sessions that are on a list, and by what each session is replaced.
+-- unclaimed returns the unclaimed sessions on a list, and what each gives way to. One that has ended otherwise is not on
+-- the list any more.
 local function unclaimed(mark, list)
-  local order, replaced = {}, {}
-  local all, others = entries(mark)
-  for _, id in ipairs(all) do
+  local all, by = entries(mark)
+  local order, ended = {}, {}
+  for i = #all, 1, -1 do -- the newest first: what an entry names is newer
+    local id = all[i]
+    local newer = ended[by[id]] or by[id] -- rule: what gave way to an ended session gives way to the one above
     if redis.call('ZSCORE', list, id) then
-      order[#order + 1], replaced[id] = id, others[id]
+      by[id] = newer
+      table.insert(order, 1, id)
+    else
+      by[id], ended[id] = nil, newer
     end
   end
-  local above = {}
-  for _, id in ipairs(order) do
-    while others[replaced[id]] and not replaced[replaced[id]] do -- it has ended otherwise
-      replaced[id] = others[replaced[id]]
-    end
-    above[replaced[id]] = id
-  end
-  return order, replaced, above
+  return order, by
 end
 
 if late then -- rule: a login that comes late begins no session
@@ -154,20 +137,24 @@ else
     return {-2, now}
   end
 end
-local order, replaced, above = unclaimed(mark or '', list)
+local order, by = unclaimed(mark or '', list)
 local today, surplus, yielding, result = math.floor(now / 1000), {}, {}, {1}
-local gives = {} -- the sessions that the new one replaces
+local named = {}
 for id in string.gmatch(ARGV[13], '[^ ]+') do
-  while above[id] do -- another login replaces it already
-    id = above[id]
+  named[id] = true
+end
+for _, id in ipairs(order) do
+  if named[id] and by[id] == nothing then
+    by[id] = member
+  elseif named[id] then -- another login came after it: that one gives way
+    named[by[id]] = true
   end
-  gives[id] = replaced[id] ~= nil
 end
 if most >= 0 and alive > most then
   for _, other in ipairs(redis.call('ZRANGE', list, '(' .. today, '+inf', 'BYSCORE')) do -- rule: sessions on the list that have not expired count
-    if other ~= old and other ~= member and not above[other] and not gives[other] then -- rule: what a login replaces anyway does not count
+    if other ~= old and other ~= member and (by[other] or nothing) == nothing then -- rule: what gives way anyway does not count
       local to = surplus
-      if replaced[other] then -- rule: an unclaimed session gives way, and does not count
+      if by[other] then -- rule: an unclaimed session gives way, and does not count
         to = yielding
       end
       to[#to + 1] = other
@@ -187,30 +174,19 @@ local crowd = most >= 0 and #surplus + #yielding - most or 0
 if crowd > 0 and #yielding > 0 and ARGV[14] ~= '1' then -- rule: no session gives way to an expired one
   return {4}
 end
-
--- withLogin returns the mark with an entry for the new session, and for what it replaces.
-local function withLogin(text)
-  for i = 1, crowd do
-    gives[yielding[i] or ''] = true -- rule: a login replaces unclaimed sessions
-  end
-  local last = member
-  for i = #order, 1, -1 do
-    if gives[order[i]] then
-      replaced[last], last = order[i], order[i]
-      while replaced[replaced[last]] do
-        last = replaced[last]
-      end
-    end
-  end
-  replaced[member] = replaced[member] or nothing
-  order[#order + 1] = member
-  while #order > 16 do
-    replaced[table.remove(order, 1)] = nil -- it counts as claimed
-  end
-  return withEntries(text, order, replaced)
+for i = 1, math.min(crowd, #yielding) do
+  by[yielding[i]] = member -- rule: unclaimed sessions give way to a login
+end
+order[#order + 1], by[member] = member, nothing
+while #order > 16 do
+  table.remove(order, 1) -- it counts as claimed; nothing gives way to the oldest
+end
+local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
+local text = string.gsub(string.match(mark or epoch, '^[^,]*'), ' ~.*', '')
+for _, id in ipairs(order) do
+  text = text .. ' ~' .. id .. '>' .. by[id]
 end
 
-local epoch = mark and string.sub(mark, 1, 15) or ARGV[12]
 local head, rest = string.match(ARGV[6], '^(.-,"g":)%d+(.*)$')
 -- This comes before all other writes: a full Redis refuses it, but not after the script has written.
 redis.call('SET', KEYS[1], head .. epoch .. rest, 'PX', ARGV[7]) -- rule: a login begins with its user's epoch
@@ -227,7 +203,7 @@ redis.call('PEXPIRE', list, left)
 if calls ~= '' then
   left = math.max(left, 3600000)
 end
-redis.call('SET', marked, withLogin(mark or epoch .. calls), 'PX', left)
+redis.call('SET', marked, text .. calls, 'PX', left)
 return result
 
 end

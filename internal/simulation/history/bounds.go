@@ -41,6 +41,9 @@ func (h *history) bounds() {
 			if n := h.led(r); n > 0 { // to look for what an ID has become
 				limit += time.Duration(n) * exchange
 			}
+			if h.MaxSessions > 0 && h.adds(r) { // to look which sessions have expired, to count anew, and to end one
+				limit += 8 * exchange
+			}
 			if h.follows(r) { // a round trip for each successor, and for the end of the last
 				limit += time.Duration(len(h.successors(r.Member))+2) * exchange
 			}

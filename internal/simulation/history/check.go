@@ -29,6 +29,7 @@ func Check(t Terms, requests []Request) []Violation {
 	h.crossings()
 	h.followed()
 	h.gaveWay()
+	h.crowds()
 	h.carts()
 	h.idle()
 	h.bounds()
@@ -88,11 +89,11 @@ func newHistory(t Terms, requests []Request) *history {
 	}
 	h.contacts()
 	for i := range requests {
-		if l := &requests[i]; len(h.takenOver(l)) > 0 {
+		if l := &requests[i]; h.MaxSessions > 0 && h.adds(l) || len(h.takenOver(l)) > 0 {
 			h.replacing = append(h.replacing, l)
 		}
 	}
-	h.mayEnd = slices.Concat(h.Endings, h.ownEndings(), h.claimEndings())
+	h.mayEnd = slices.Concat(h.Endings, h.ownEndings(), h.claimEndings(), h.evictions())
 	return h
 }
 

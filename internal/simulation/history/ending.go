@@ -12,6 +12,7 @@ type Ending struct {
 	ID         string // the one session
 	User       string // or the user whose sessions are ended, except the one with the ID Spared
 	Spared     string
+	Most       int // not 0: it ends only what is beyond this number, each session by a command of its own
 	Began, End time.Duration
 	Outcome    Outcome
 	Cause      Cause // Gone: there was no such session
@@ -25,7 +26,7 @@ func (h *history) over(e *Ending) time.Duration {
 	switch late := e.End + 3*h.Lateness + slack; {
 	case h.Strict || e.Outcome == Answered && (e.ID != "" || !h.forgotten(e.Began, late)):
 		return e.End
-	case e.ID != "":
+	case e.ID != "" || e.Most > 0:
 		return late
 	default:
 		return min(late, e.Began+2*h.Timeout+slack)
@@ -77,7 +78,7 @@ func (h *history) aimsAt(e *Ending, id string) bool {
 		return e.ID == id && e.Cause != Gone
 	}
 	x := h.began(id)
-	return x != nil && x.SetUser == e.User && id != e.Spared
+	return x != nil && x.SetUser == e.User && id != e.Spared && (e.Most == 0 || h.evicts(e, x))
 }
 
 // endedUnder reports whether the session of a request may have been ended while the request used it. The

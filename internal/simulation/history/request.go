@@ -39,6 +39,9 @@
 //   - Unclaimed sessions (unclaimed.go): a user's session is claimed when a request first opens it. A job does not
 //     claim it. A login that comes with a moved ID replaces the unclaimed session of its user that the ID has become.
 //     The replaced session ends when the newer one is claimed, and not before. A session that was claimed first lives.
+//   - MaxSessions (crowd.go): behind a login, no more sessions of its user are left. Only those count that somebody
+//     has come back with. The login ends the one that would expire first. With RefuseLogin it ends none and is refused,
+//     but not without a reason. An unclaimed session gives way to any login of its user then.
 //   - Carts (cart.go): every write puts its number into the session's cart, except a login and a Renew. So the cart is
 //     that of the last such write. A login without a cart gets that of the session that it has taken over, and no
 //     other cart.
@@ -100,6 +103,7 @@ const (
 	Mistake     Cause = "a mistake of the handler"
 	Panicked    Cause = "the handler panicked"
 	Broken      Cause = "a script failed"
+	Crowded     Cause = "the user has too many sessions"
 	Crashed     Cause = "the process crashed"
 )
 
@@ -227,6 +231,8 @@ type Terms struct {
 	LockWait, MaxHold time.Duration
 	Timeout           time.Duration
 	MaxWaiters        int
+	MaxSessions       int // of a user; 0: any number
+	RefuseLogin       bool
 	Lateness          time.Duration // the longest time that a message may travel
 	Latency           time.Duration // the longest time that it travels without a fault
 	Strict            bool          // there are no faults: promises that hold only without faults are judged, too

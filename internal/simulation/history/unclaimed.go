@@ -124,6 +124,13 @@ func (h *history) moves(id string) *Request {
 // replaced such a session. Then the login replaces that one's session, too.
 func (h *history) replaced(l *Request) []*Request {
 	begun := h.takenOver(l)
+	if h.MaxSessions > 0 && h.adds(l) {
+		for _, id := range h.ids() {
+			if e := h.began(id); e != nil && e.SetUser == l.LogsIn && e.Seal <= l.answered() {
+				begun = append(begun, e)
+			}
+		}
+	}
 	for done := []*Request{l}; ; {
 		before := len(done)
 		for _, o := range h.replacing {
@@ -176,7 +183,7 @@ func (h *history) gaveWay() {
 		if l.Outcome != Answered || l.SetID == "" || claimed == never {
 			continue
 		}
-		for _, id := range h.certainlyTakenOver(l) {
+		for _, id := range append(h.certainlyTakenOver(l), h.yielding(l)...) {
 			if h.lost(l.SetID, l.Asked, claimed) || h.mayBeClaimed(id, claimed) {
 				continue
 			}

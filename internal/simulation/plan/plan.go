@@ -20,6 +20,8 @@ type Options struct {
 	Lease, Timeout, LockWait, MaxHold time.Duration
 	TTL, Lifetime                     time.Duration
 	MaxWaiters, MaxBytes              int
+	MaxSessions                       int // of a user; 0: the default
+	RefuseLogin                       bool
 	// A message travels for at least Latency, and at most twice that.
 	Latency time.Duration
 }

@@ -177,7 +177,15 @@ func patient(d drawer, p *Plan, l *load) {
 
 // users makes users with several sessions each, which are ended from one another. In half of the plans
 // users log in and out all the time.
-func users(d drawer, _ *Plan, l *load) {
+func users(d drawer, p *Plan, l *load) {
+	// This is not drawn, so that each seed draws the same as before.
+	switch p.Seed % 8 {
+	case 4, 5:
+		p.Options.MaxSessions = 1
+	case 6, 7:
+		p.Options.MaxSessions = 2
+	}
+	p.Options.RefuseLogin = p.Options.MaxSessions > 0 && p.Seed%2 == 1
 	l.users, l.visitors = 1, d.number(2, 6)
 	l.actions = slices.Concat(usual, ofUsers, ofUsers, ofUsers)
 	if d.chance(0.5) {

@@ -190,7 +190,7 @@ func (c *call) doubt() history.Outcome {
 			return history.Unknown
 		}
 		fallthrough
-	case history.Lost, history.Conflict:
+	case history.Lost, history.Conflict, history.Crowded:
 		if c.world.plan.Any(plan.DoubleCommands) {
 			return history.Unknown // the first copy of the command may have succeeded
 		}

@@ -44,6 +44,7 @@ func (w *World) start(number, life int) *process {
 		Keys: [][]byte{signingKey},
 		TTL:  o.TTL, Lifetime: o.Lifetime, LockWait: o.LockWait, MaxHold: o.MaxHold,
 		MaxWaiters: o.MaxWaiters, MaxBytes: o.MaxBytes,
+		MaxSessions: o.MaxSessions, RefuseLogin: o.RefuseLogin,
 		Mode:    modeOf,
 		OnError: failed,
 		Logger:  slog.New(slog.DiscardHandler),
@@ -98,6 +99,8 @@ func causeOf(err error) history.Cause {
 		return history.Conflict
 	case is(err, store.ErrGone), is(err, store.ErrNotFound):
 		return history.Gone
+	case is(err, store.ErrTooManySessions):
+		return history.Crowded
 	case is(err, context.Canceled), is(err, context.DeadlineExceeded):
 		return history.Cancelled
 	}

@@ -100,6 +100,7 @@ func (w *World) terms() history.Terms {
 	t := history.Terms{
 		TTL: o.TTL, Lifetime: o.Lifetime, Lease: o.Lease, LockWait: o.LockWait, MaxHold: o.MaxHold,
 		Timeout: o.Timeout, MaxWaiters: o.MaxWaiters, Lateness: p.Lateness(),
+		MaxSessions: o.MaxSessions, RefuseLogin: o.RefuseLogin,
 		Strict: p.Strict(), Processes: p.Processes, Losses: w.losses,
 		Turns:   p.Profile == "turns",
 		Latency: 2 * o.Latency,

@@ -40,10 +40,10 @@ func (n *step) dropped(c *command, before, after *view) sessions {
 	return 0
 }
 
-// checkReplaced checks which sessions a login replaces that begins a session: the one that it names, and of the
-// others only as many as MaxSessions asks for. Each takes along what it replaces itself.
+// checkReplaced checks which sessions give way to a login that begins a session: the one that it names, and of the
+// others only as many as MaxSessions asks for. With each go those that give way to it.
 func (n *step) checkReplaced(c *command, before, after *view) {
-	got, dropped := after.replacedBy(c.session), n.dropped(c, before, after)
+	got, dropped := after.below(c.session), n.dropped(c, before, after)
 	n.replaces[c.session] = got
 	named := set(before.root(c.instead))
 	others := before.roots() &^ named
@@ -59,7 +59,7 @@ func (n *step) checkReplaced(c *command, before, after *view) {
 	want |= got & others
 	for j := range uint8(maxCalls) {
 		if want.has(j) {
-			want |= before.replacedBy(j) & before.unclaimed()
+			want |= before.below(j) & before.unclaimed()
 		}
 	}
 	if want &^= dropped; got != want {

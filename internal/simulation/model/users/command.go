@@ -74,9 +74,9 @@ type command struct {
 	instead uint8 // login: the session that it replaces if that is unclaimed, or none
 	pruned  bool  // login: see ARGV[14]
 
-	chain     chain  // claim: what it may end
-	stamp     textID // commit: of the record that it replaces
-	mark      textID // as it was read
+	below     sessions // claim: what it may end
+	stamp     textID   // commit: of the record that it replaces
+	mark      textID   // as it was read
 	tombstone bool
 }
 
@@ -187,9 +187,9 @@ func (s *server) sends(c *command) []string {
 	case load:
 		args = []string{"", ttl, "1048576", "0", lease, strconv.Itoa(base * 1000)}
 	case claim:
-		for _, old := range c.chain {
-			if old > 0 {
-				keys = append(keys, recordKey(old-1, false))
+		for old := range uint8(maxCalls) {
+			if c.below.has(old) {
+				keys = append(keys, recordKey(old, false))
 			}
 		}
 	case take:

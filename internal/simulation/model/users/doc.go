@@ -46,11 +46,11 @@
 //   - All keys have a timeout.
 //   - A session of a user is unclaimed when it begins. It counts as claimed as soon as it is claimed or spared by
 //     EndAll, or if the mark has no room for it, and it does not become unclaimed again.
-//   - A login replaces the unclaimed session that it names, with those that this one replaces. It replaces others
-//     only if MaxSessions asks for it, and no more than that. It ends no session.
-//   - The first claim of a session ends those that its login has replaced, except what was claimed meanwhile, and
+//   - The unclaimed session that a login names gives way to it, with those that give way to this one. Others do
+//     only if MaxSessions asks for it, and no more than that. A login ends no session.
+//   - The first claim of a session ends those that have given way to its login, except what was claimed meanwhile, and
 //     says exactly which these were. Any other claim changes nothing.
-//   - The mark has an entry only for a session that has begun. An entry names an older session with an entry, and
+//   - The mark has an entry only for a session that has begun. An entry names a newer session with an entry, and
 //     only EndAll makes the mark name a session otherwise.
 //
 // When a call receives a reply: if it succeeds, its session is stored; the session that it has ended has
@@ -59,7 +59,7 @@
 //
 // # How many states
 //
-// go test visits a hundred thousand states, and with -all seven million: all combinations of three calls
+// go test visits a hundred thousand states, and with -all eight million: all combinations of three calls
 // that begin with a login or a guest's session, with the right clock; all pairs, with all clocks, and with
 // two passages of time; and some combinations of four calls. With the right clock, two calls lead to a few
 // thousand states, three to ten thousand, and four to a few hundred thousand.
@@ -78,9 +78,6 @@
 //   - A copy of a login that was refused for MaxSessions may be stored if there is room by then and it is
 //     not late. No client has its ID.
 //   - After Redis's clock was set back, a login may be refused once although it came after the EndAll.
-//   - The sessions that a login replaces are in one chain, the newest first. If it replaces two that are independent
-//     of each other, and the newer of them is claimed first, that ends the older one as well. It takes five logins,
-//     or processes that differ in MaxSessions.
 //
 // # What it does not cover
 //

@@ -59,7 +59,7 @@ type reply struct {
 	code        int8     // the first value
 	sessions    sessions // login, endAll and claim: the sessions that it names
 	stamp, mark textID   // take: of the record, and the mark that it has read
-	chain       chain    // load: what a claim would end
+	below       sessions // load: what a claim would end
 	unclaimed   bool     // load
 	bad         string   // why the script must not give this reply
 }
@@ -230,7 +230,9 @@ func (s *server) readReply(c *command, answer fakeredis.Reply) (r reply) {
 			r.mark = s.answer(values[3].Text())
 		}
 	case c.kind == load && r.code == 1 && !c.guest:
-		r.chain, r.unclaimed = chainOf(values[2].Text(), c.session)
+		var m readMark
+		m.read(values[2].Text())
+		r.below, r.unclaimed = m.below(c.session), m.entries.has(c.session)
 	case r.code > 0 && len(values) > 1 && (c.kind == login || c.kind == endAll || c.kind == claim):
 		for _, value := range values[1:] {
 			r.sessions |= readMember(value.Text())

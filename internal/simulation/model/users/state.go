@@ -86,8 +86,8 @@ type attempt struct {
 	set      bool     // Redis's clock was set before the call
 	stamp    textID   // of the record that take has read
 	mark     textID
-	chain    chain // that load has read
-	pruned   bool  // login: it was told to take expired sessions off the list first
+	below    sessions // that load has read
+	pruned   bool     // login: it was told to take expired sessions off the list first
 }
 
 // A state is everything at one moment. States can be compared.

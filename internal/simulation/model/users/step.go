@@ -166,7 +166,7 @@ func (n *step) send(i uint8) {
 	case takes:
 		c.kind, c.session, c.guest = take, other, n.m.guest(other)
 	case loads, claims:
-		c.kind, c.session, c.guest, c.chain = load, other, n.m.guest(other), a.chain
+		c.kind, c.session, c.guest, c.below = load, other, n.m.guest(other), a.below
 		if a.part == claims {
 			c.kind = claim
 		}
@@ -220,7 +220,7 @@ func (n *step) replied(i uint8) {
 	case a.part == logsIn && r.code == 4 && !a.pruned:
 		a.pruned = true
 	case a.part == loads && r.code == 1 && r.unclaimed:
-		a.part, a.chain = claims, r.chain
+		a.part, a.below = claims, r.below
 	case a.part == countsAgain && r.code == 1 && a.sessions&r.sessions != 0:
 		a.part, a.sessions = endsSurplus, a.sessions&r.sessions
 	case a.part == endsSurplus && a.sessions != set(c.session):

@@ -2,6 +2,7 @@ package users_test
 
 import (
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,11 +75,14 @@ func claims() (all []string) {
 // replacements are combinations of logins of which the later ones replace the earlier ones.
 var replacements = []string{"login claim again claim", "login-max claim login-max claim", "login-refuse claim login-refuse claim"}
 
+// unrelated are combinations in which sessions give way to one login that have nothing to do with each other.
+var unrelated = []string{"login login claim login-max", "login login login-max claim", "login again claim login-max"}
+
 // longer are four calls, of which some are claims.
 var longer = append([]string{"login again again claim", "login claim again endall", "login claim again endall-except", "login end again claim",
 	"login again claim end", "login save again claim", "login again claim save", "login renew again claim", "login claim renew again",
 	"login-max claim login-max end", "login-max claim login-max endall", "login-refuse claim login-refuse end",
-	"login-refuse claim again-refuse claim", "login-two login-two again-two claim", "create again claim again"}, replacements...)
+	"login-refuse claim again-refuse claim", "login-two login-two again-two claim", "create again claim again"}, slices.Concat(replacements, unrelated)...)
 
 // pairs are all pairs of calls in which one can change the effect of the other.
 var pairs = []string{"login login", "login renew", "login save", "login end", "login endall", "login endall-except",
@@ -98,7 +102,7 @@ func courses() []course {
 	case !*whole:
 		return []course{
 			{once, []string{"login endall endall", "login endall-except renew", "create renew end"}},
-			{once, replacements},
+			{once, append(unrelated[:1:1], replacements...)},
 			{small, []string{"login again claim"}},
 			{users.Bounds{Passes: 1, Clocks: wrong}, []string{"login endall"}},
 		}
