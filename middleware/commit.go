@@ -70,7 +70,7 @@ func (c *commit) closeSession() (err error) {
 		err = fmt.Errorf("middleware: %s: %w", excerpt.Of(rq.label()), err)
 	}
 	if c.change.Dropped != "" {
-		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
+		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: no session is left to keep it",
 			keyAttr(c.change.Dropped))
 	}
 	if c.change.DroppedLogin {
