@@ -59,7 +59,10 @@ func (rq *request) commit(by string, begins bool) error {
 	return rq.err
 }
 
-const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
+const (
+	droppedValue = "a value that was set after Destroy is dropped"
+	droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
+)
 
 // closeSession closes the session, which says what the handler has done to it. The error says why the changes
 // must not be saved.
@@ -70,8 +73,7 @@ func (c *commit) closeSession() (err error) {
 		err = fmt.Errorf("middleware: %s: %w", excerpt.Of(rq.label()), err)
 	}
 	if c.change.Dropped != "" {
-		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: no session is left to keep it",
-			keyAttr(c.change.Dropped))
+		rq.log(slog.LevelWarn, "dropped", droppedValue, keyAttr(c.change.Dropped))
 	}
 	if c.change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)
