@@ -112,8 +112,8 @@ type Options struct {
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
-	// Lifetime is the absolute timeout, counted from the session's creation. A new id does not extend it.
-	// Default 24 h.
+	// Lifetime is the absolute timeout, counted from the session's creation or its last Login. A Renew does not
+	// extend it. Default 24 h.
 	Lifetime time.Duration
 	// GuestTTL is the idle timeout of a session until Login or Renew. A short GuestTTL limits how long a flood
 	// of new visitors fills Redis. Default TTL, which is also the longest.
