@@ -35,8 +35,8 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.releaseLock()
 		}
 		var events []event
-		if rq.ids != nil {
-			events, rq.ids.events = rq.ids.events, nil
+		if rq.idChanges != nil {
+			events, rq.idChanges.events = rq.idChanges.events, nil
 		}
 		rq.mu.Unlock()
 		for _, e := range events { // a hook may use the request, so mu must be free

@@ -125,13 +125,13 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			rq.news().events = append(rq.news().events, event{do: destroy, old: rq.identity.knownID()})
+			rq.addEvent(event{do: destroy, old: rq.identity.knownID()})
 		}
 		rq.saved = true
 	}
 	for k := range kinds {
 		if rq.came[k] || rq.cookie(k) != nil {
-			rq.news().cookies[k] = s.cookies.deletion(k)
+			rq.changes().cookies[k] = s.cookies.deletion(k)
 		}
 	}
 	rq.markEnded()
@@ -185,7 +185,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
 	if err == nil {
-		rq.news().events = append(rq.news().events, event{do, rq.identity.knownID(), id})
+		rq.addEvent(event{do, rq.identity.knownID(), id})
 		err = c.endSuccessor(ctx, other) // if this fails, nobody gets the cookie of the new session, and it gives way
 	}
 	if err == nil {
@@ -218,7 +218,7 @@ func (c *commit) beginRecord(do action) records.Record {
 func (rq *request) setCookie(k kind, cookie *http.Cookie) {
 	c := &rq.sessions.cookies
 	if k == member && c.token == nil {
-		rq.news().cookies[guest] = c.deletion(guest)
+		rq.changes().cookies[guest] = c.deletion(guest)
 	}
-	rq.kind, rq.news().cookies[k] = k, cookie
+	rq.kind, rq.changes().cookies[k] = k, cookie
 }

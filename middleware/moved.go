@@ -49,7 +49,7 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 		id = next
 		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.rq.news().events = append(c.rq.news().events, event{do: destroy, old: id})
+			c.rq.addEvent(event{do: destroy, old: id})
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
 		case errors.Is(err, store.ErrNotFound):
