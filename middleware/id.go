@@ -149,21 +149,14 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	case !byToken && rq.begun:
 		return errCookieLate
 	}
-	var key cookieKey
-	if do == create {
-		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
-		key.secret = rq.identity.secret // does not change any more
-	} else {
-		key.secret = secret.New()
-	}
 	record := c.beginRecord(do)
-	if record.User != "" {
-		tag := s.store.Tag(record.User)
-		key.tag = tag[:]
-	}
-	ctx, other, err := c.takeOver(ctx)
+	key := c.newKey(do, record.User)
+	moved, err := c.successors(ctx)
 	if err != nil {
 		return err
+	}
+	if change.User != "" { // a login
+		ctx = records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), c.takeOver(moved))
 	}
 	id, k := key.publicID(), guest
 	if change.Renewed {
@@ -186,7 +179,8 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	}
 	if err == nil {
 		rq.addEvent(event{do, rq.identity.knownID(), id})
-		err = c.endSuccessor(ctx, other) // if this fails, nobody gets the cookie of the new session, and it gives way
+		// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
+		err = c.endSuccessor(ctx, c.ofAnotherUser(moved))
 	}
 	if err == nil {
 		rq.identity.setID(id)
@@ -195,6 +189,22 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		rq.origin, rq.saved = locked, true
 	}
 	return err
+}
+
+// newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.
+func (c *commit) newKey(do action, user string) (key cookieKey) {
+	rq := c.rq
+	if do == create {
+		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
+		key.secret = rq.identity.secret // does not change any more
+	} else {
+		key.secret = secret.New()
+	}
+	if user != "" {
+		tag := rq.sessions.store.Tag(user)
+		key.tag = tag[:]
+	}
+	return key
 }
 
 // beginRecord returns the first record of an id, without its data. A login is a new beginning: nobody inherits the
