@@ -85,7 +85,7 @@ func isBase64(s string, size int) bool {
 	return err == nil && len(b) == size && len(s) == base64.RawURLEncoding.EncodedLen(size) // no line breaks
 }
 
-// changeID begins or ends an id, and so changes the cookies.
+// changeID begins or ends an id, and so changes the cookies; or it refuses to.
 func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	rq, s := c.rq, c.rq.sessions
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
