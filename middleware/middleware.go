@@ -87,8 +87,9 @@ package middleware
 //	  request.leaveWatch         watch.go
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
-// session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of each error is in errors.go. Two Sessions around one handler are in
-// nested.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
+// session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of
+// each error is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
+// Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"
