@@ -35,8 +35,8 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.releaseLock()
 		}
 		var events []event
-		if rq.ids != nil {
-			events, rq.ids.events = rq.ids.events, nil
+		if rq.idChanges != nil {
+			events, rq.idChanges.events = rq.idChanges.events, nil
 		}
 		rq.mu.Unlock()
 		for _, e := range events { // a hook may use the request, so mu must be free
@@ -59,7 +59,10 @@ func (rq *request) commit(by string, begins bool) error {
 	return rq.err
 }
 
-const droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
+const (
+	droppedValue = "a value that was set after Destroy is dropped"
+	droppedLogin = "a login after Destroy is dropped: call Clear instead of Destroy"
+)
 
 // closeSession closes the session, which says what the handler has done to it. The error says why the changes
 // must not be saved.
@@ -70,8 +73,7 @@ func (c *commit) closeSession() (err error) {
 		err = fmt.Errorf("middleware: %s: %w", excerpt.Of(rq.label()), err)
 	}
 	if c.change.Dropped != "" {
-		rq.log(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped: call Clear, Renew and Set instead",
-			keyAttr(c.change.Dropped))
+		rq.log(slog.LevelWarn, "dropped", droppedValue, keyAttr(c.change.Dropped))
 	}
 	if c.change.DroppedLogin {
 		rq.log(slog.LevelWarn, "dropped", droppedLogin)

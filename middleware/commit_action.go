@@ -64,9 +64,9 @@ func (rq *request) situation() situation {
 //
 // A cookie that leads nowhere is as good as none, so a write begins a guest's session. There is one exception. If
 // an id was moved less than a minute ago, the response with the new cookie is probably on its way, and what a
-// crossing request writes elsewhere would be lost to its client. So that write is refused. The same is true of a
-// Renew, which has been done. It is not true of a login, which does not depend on the session's content. Nor of a
-// navigation: the browser makes one at a time, and shows the visitor the result.
+// crossing request writes elsewhere would be lost to its client. So that write is refused. So is a Renew of a member's
+// id, since it has been done. A login is not refused: it does not depend on the session's content. Nor is the write of
+// a navigation: the browser makes one at a time, and shows the visitor the result.
 //
 // If a session is ended while a request holds it, its origin is still locked. The store then refuses the commit's
 // write, even a Renew: ending a session also ends the requests under way in it. That includes a login, since its

@@ -21,7 +21,7 @@ const (
 	minKey  = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
 	longer  = 512  // bytes: no genuine cookie is longer, so a longer cookie is not verified
 	largest = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
-	most    = 8    // cookies of one request that are verified, which costs an HMAC per key each
+	most    = 8    // cookies of a kind that are verified in a request, which costs an HMAC per key each
 )
 
 // # Guests and members

@@ -7,7 +7,7 @@ import (
 
 // deadIDs remembers ids whose sessions were found to have ended or expired. A dead member's cookie stays in its
 // browser, beside the guest's cookie that counts from then on: without this memory each request would ask Redis
-// for both. An id that is dead stays dead, so a process that remembers too little only asks again.
+// for both. An id that is dead stays dead, and a process that remembers too little only asks again.
 //
 // There are two generations of ids, so that the oldest can be dropped without a clock for each.
 type deadIDs struct {

@@ -21,6 +21,7 @@ type rule struct {
 // rules are in the order in which they are tried, since an error may wrap several of their errors. The level is
 // low for events that are no fault, such as a client that has gone away, or a logout in another tab.
 var rules = []rule{
+	{session.ErrEnded, "gone", http.StatusConflict, slog.LevelInfo}, // the cause of a context that is canceled
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
 	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo}, // also one that is gone
 	{store.ErrGone, "gone", http.StatusConflict, slog.LevelInfo},
@@ -52,7 +53,7 @@ func ruleOf(err error) rule {
 //   - 503 if a retry may succeed: the session was busy for too long, its lock was lost, another request has
 //     changed it, Redis is unavailable, the client has gone away, or the request's own deadline has passed;
 //   - 409 for a write in the background with an ID that a login has just moved, for a login that EndAll has
-//     overtaken, and for a session that has ended when it is reopened;
+//     overtaken, and for a session that has ended while the request had it open: session.ErrEnded, too;
 //   - 401 with Options.Token: for a write of a request that has no token, or whose token leads to no session;
 //   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.
 //     Options.OnError is never called with store.ErrNotFound: a request without a session begins a new session;

@@ -8,7 +8,8 @@ import "context"
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
 // no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
-// the process may die after a commit.
+// the process may die after a commit. And the End of a session that gives way to a newer login is missed if the first
+// request with that login panics.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The
 // context does not end, so that a client that goes away does not keep a line out of the log. From the

@@ -85,7 +85,7 @@ func isBase64(s string, size int) bool {
 	return err == nil && len(b) == size && len(s) == base64.RawURLEncoding.EncodedLen(size) // no line breaks
 }
 
-// changeID begins or ends an id, and so changes the cookies.
+// changeID begins or ends an id, and so changes the cookies; or it refuses to.
 func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	rq, s := c.rq, c.rq.sessions
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
@@ -125,13 +125,13 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			rq.news().events = append(rq.news().events, event{do: destroy, old: rq.identity.knownID()})
+			rq.addEvent(event{do: destroy, old: rq.identity.knownID()})
 		}
 		rq.saved = true
 	}
 	for k := range kinds {
 		if rq.came[k] || rq.cookie(k) != nil {
-			rq.news().cookies[k] = s.cookies.deletion(k)
+			rq.changes().cookies[k] = s.cookies.deletion(k)
 		}
 	}
 	rq.markEnded()
@@ -149,21 +149,14 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	case !byToken && rq.begun:
 		return errCookieLate
 	}
-	var key cookieKey
-	if do == create {
-		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
-		key.secret = rq.identity.secret // does not change any more
-	} else {
-		key.secret = secret.New()
-	}
 	record := c.beginRecord(do)
-	if record.User != "" {
-		tag := s.store.Tag(record.User)
-		key.tag = tag[:]
-	}
-	ctx, other, err := c.takeOver(ctx)
+	key := c.newKey(do, record.User)
+	moved, err := c.successors(ctx)
 	if err != nil {
 		return err
+	}
+	if change.User != "" { // a login
+		ctx = records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), c.takeOver(moved))
 	}
 	id, k := key.publicID(), guest
 	if change.Renewed {
@@ -185,8 +178,9 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
 	if err == nil {
-		rq.news().events = append(rq.news().events, event{do, rq.identity.knownID(), id})
-		err = c.endSuccessor(ctx, other) // if this fails, nobody gets the cookie of the new session, and it gives way
+		rq.addEvent(event{do, rq.identity.knownID(), id})
+		// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
+		err = c.endSuccessor(ctx, c.ofAnotherUser(moved))
 	}
 	if err == nil {
 		rq.identity.setID(id)
@@ -195,6 +189,22 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		rq.origin, rq.saved = locked, true
 	}
 	return err
+}
+
+// newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.
+func (c *commit) newKey(do action, user string) (key cookieKey) {
+	rq := c.rq
+	if do == create {
+		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
+		key.secret = rq.identity.secret // does not change any more
+	} else {
+		key.secret = secret.New()
+	}
+	if user != "" {
+		tag := rq.sessions.store.Tag(user)
+		key.tag = tag[:]
+	}
+	return key
 }
 
 // beginRecord returns the first record of an id, without its data. A login is a new beginning: nobody inherits the
@@ -218,7 +228,7 @@ func (c *commit) beginRecord(do action) records.Record {
 func (rq *request) setCookie(k kind, cookie *http.Cookie) {
 	c := &rq.sessions.cookies
 	if k == member && c.token == nil {
-		rq.news().cookies[guest] = c.deletion(guest)
+		rq.changes().cookies[guest] = c.deletion(guest)
 	}
-	rq.kind, rq.news().cookies[k] = k, cookie
+	rq.kind, rq.changes().cookies[k] = k, cookie
 }

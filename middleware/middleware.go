@@ -87,8 +87,9 @@ package middleware
 //	  request.leaveWatch         watch.go
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
-// session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of each error is in errors.go. Two Sessions around one handler are in
-// nested.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
+// session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of
+// each error is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
+// Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"
@@ -112,8 +113,8 @@ type Options struct {
 	Keys [][]byte
 	// TTL is the idle timeout. Default 30 min.
 	TTL time.Duration
-	// Lifetime is the absolute timeout, counted from the session's creation. A new id does not extend it.
-	// Default 24 h.
+	// Lifetime is the absolute timeout, counted from the session's creation or its last Login. A Renew does not
+	// extend it. Default 24 h.
 	Lifetime time.Duration
 	// GuestTTL is the idle timeout of a session until Login or Renew. A short GuestTTL limits how long a flood
 	// of new visitors fills Redis. Default TTL, which is also the longest.

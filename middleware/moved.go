@@ -49,7 +49,7 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 		id = next
 		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.rq.news().events = append(c.rq.news().events, event{do: destroy, old: id})
+			c.rq.addEvent(event{do: destroy, old: id})
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
 		case errors.Is(err, store.ErrNotFound):
@@ -60,38 +60,59 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 	}
 }
 
-// takeOver returns a context for what begins an id. It is for a login that comes with ids that have moved.
-//
-// If such an id has become a session of the same user, and nobody has come back with it, then a login's response was
-// lost, or dropped by a second click. The new session takes the values of that one over, under those that the handler
-// has set, and replaces it.
-//
-// If a member's id has become a session of another user, the browser has changed hands, and that session must end as
-// soon as the login is stored: takeOver returns its id as other. A login that is refused ends nothing. A guest's id may
-// have been planted by somebody who could log other people out in this way.
-func (c *commit) takeOver(ctx context.Context) (_ context.Context, other string, _ error) {
-	rq, user := c.rq, c.change.User
-	if user == "" {
-		return ctx, "", nil
+// A successor is the session that an id which came with the request has become.
+type successor struct {
+	came   kind   // of the id
+	id     string // of the session now
+	record records.Record
+}
+
+// successors returns, for a login, those of the ids that have moved, except the request's own session, and sessions that
+// have ended or cannot be read.
+func (c *commit) successors(ctx context.Context) (all []successor, err error) {
+	rq := c.rq
+	if c.change.User == "" {
+		return nil, nil
 	}
-	var instead []string
 	for k := range kinds {
 		id, record, err := rq.sessions.successor(ctx, rq.moved(k).to)
 		switch {
 		case errors.Is(err, store.ErrUnavailable):
-			return ctx, "", err
-		case err != nil, id == "", id == rq.identity.knownID():
-		case record.User == user && record.Unclaimed():
-			under, err := values.Parse(record.Encoded())
-			if err != nil { // a login does not depend on what was there before
-				continue
-			}
-			all := c.change.Snapshot.Values()
-			all.Fill(under)
-			c.change.Snapshot, instead = all.Snapshot(), append(instead, id)
-		case record.User != "" && record.User != user && k == member:
-			other = id
+			return nil, err
+		case err == nil && id != "" && id != rq.identity.knownID():
+			all = append(all, successor{k, id, record})
 		}
 	}
-	return records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), instead), other, nil
+	return all, nil
+}
+
+// takeOver returns the ids of the sessions that a login replaces, since their logins' responses were lost, or dropped by
+// a second click: sessions of its user that nobody has come back with. The new session gets their values, under those
+// that the handler has set.
+func (c *commit) takeOver(all []successor) (instead []string) {
+	for _, old := range all {
+		if old.record.User != c.change.User || !old.record.Unclaimed() {
+			continue
+		}
+		under, err := values.Parse(old.record.Encoded())
+		if err != nil { // a login does not depend on what was there before
+			continue
+		}
+		merged := c.change.Snapshot.Values()
+		merged.Fill(under)
+		c.change.Snapshot, instead = merged.Snapshot(), append(instead, old.id)
+	}
+	return instead
+}
+
+// ofAnotherUser returns the id of the session that a login ends, since the browser has changed hands: a member's id has
+// become that of another user; or "". A guest's id does not count: somebody may have planted it, who could log other
+// people out in this way.
+func (c *commit) ofAnotherUser(all []successor) string {
+	for _, old := range all {
+		if user := old.record.User; old.came == member && user != "" && user != c.change.User {
+			return old.id
+		}
+	}
+	return ""
 }

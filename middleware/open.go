@@ -84,7 +84,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 		moved, hasMoved := errors.AsType[*records.Moved](err)
 		switch {
 		case hasMoved && rq.moved(came.kind).id == "":
-			rq.news().moved[came.kind] = movedID{came.id, moved.To}
+			rq.changes().moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 			if len(others) > 0 {
@@ -115,7 +115,7 @@ func (o *opening) claim(id string, record records.Record) error {
 	rq, begun := o.rq, time.Now()
 	ended, err := rq.sessions.store.Claim(o.ctx, id, record)
 	for _, old := range ended {
-		rq.news().events = append(rq.news().events, event{do: destroy, old: old})
+		rq.addEvent(event{do: destroy, old: old})
 	}
 	if hold := rq.hold; hold != nil && err == nil {
 		hold.Claimed()

@@ -164,7 +164,7 @@ func (rw *response) secondResponse() *response {
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
-	second.request.came, second.request.ids = rq.came, rq.ids
+	second.request.came, second.request.idChanges = rq.came, rq.idChanges
 	second.request.passive = rq.passive
 	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()

@@ -97,6 +97,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
 		store.ErrTimeout:         503,
+		session.ErrEnded:         409,
 		store.ErrTooManyWaiters:  503,
 		store.ErrLost:            503,
 		store.ErrUnavailable:     503,

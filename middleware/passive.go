@@ -2,7 +2,7 @@ package middleware
 
 import "net/http"
 
-// Passive returns next as a route whose requests do not count as use of the session: they do not put off its idle
+// Passive returns next as a route whose requests do not count as use of the session: they do not extend its idle
 // timeout. It is for what a page sends by itself, such as a poll each minute: without Passive a page that is left open
 // keeps its visitor logged in.
 //

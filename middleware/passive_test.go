@@ -18,7 +18,7 @@ import (
 // nearEnd makes a session expire in a minute.
 const nearEnd = time.Minute
 
-// A passive request does not put off the idle timeout, whatever its mode, and in whichever order the two are said. It
+// A passive request does not extend the idle timeout, whatever its mode, and in whichever order the two are said. It
 // may save nevertheless.
 func TestAPassiveRequestDoesNotExtendTheSession(t *testing.T) {
 	t.Parallel()

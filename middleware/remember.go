@@ -54,7 +54,7 @@ func (c *commit) remember(ctx context.Context) error {
 	rq.hold, hold.Record.Own = nil, own
 	err = hold.SaveContent(ctx, c.change.Snapshot)
 	if err == nil {
-		rq.news().cookies[rq.kind], rq.saved = cookie, true
+		rq.changes().cookies[rq.kind], rq.saved = cookie, true
 		rq.identity.setStored(hold.Record.Created, own)
 	}
 	return err

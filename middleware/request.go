@@ -67,51 +67,57 @@ type request struct {
 	passive bool        // the request does not count as use: see Passive
 
 	// What was committed.
-	committed bool    // and not reopened since
-	saved     bool    // a commit has changed something
-	begun     bool    // the response has begun, after a commit that succeeded
-	err       error   // of the last commit
-	ids       *idNews // nil if there is none, as nearly always
+	committed bool       // and not reopened since
+	saved     bool       // a commit has changed something
+	begun     bool       // the response has begun, after a commit that succeeded
+	err       error      // of the last commit
+	idChanges *idChanges // nil if there is none, as nearly always
 }
 
-// idNews is what has happened to ids.
-type idNews struct {
-	moved   [kinds]movedID      // the ids that came and have moved
+// idChanges is what has happened to ids, before the request and by it, and whom it must tell.
+type idChanges struct {
+	moved   [kinds]movedID      // the ids that came with the request and have moved
 	cookies [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
 	events  []event             // for which hooks must be called after the next commit
 }
 
-// news returns rq.ids, and makes it if it is nil. It is called with mu held.
-func (rq *request) news() *idNews {
-	if rq.ids == nil {
-		rq.ids = new(idNews)
+// changes returns rq.idChanges, and makes it if it is nil. It is called with mu held.
+func (rq *request) changes() *idChanges {
+	if rq.idChanges == nil {
+		rq.idChanges = new(idChanges)
 	}
-	return rq.ids
+	return rq.idChanges
+}
+
+// addEvent makes the commit that is under way, or the next one, call a hook. It is called with mu held.
+func (rq *request) addEvent(e event) {
+	c := rq.changes()
+	c.events = append(c.events, e)
 }
 
 // moved returns the id of a kind that came with the request and has moved, or the zero movedID. It is called with mu
 // held.
 func (rq *request) moved(k kind) movedID {
-	if rq.ids == nil {
+	if rq.idChanges == nil {
 		return movedID{}
 	}
-	return rq.ids.moved[k]
+	return rq.idChanges.moved[k]
 }
 
 // cookies returns those that the response sets or deletes, or nil. It is called with mu held.
 func (rq *request) cookies() []*http.Cookie {
-	if rq.ids == nil {
+	if rq.idChanges == nil {
 		return nil
 	}
-	return rq.ids.cookies[:]
+	return rq.idChanges.cookies[:]
 }
 
 // cookie returns that of a kind, or nil. It is called with mu held.
 func (rq *request) cookie(k kind) *http.Cookie {
-	if rq.ids == nil {
+	if rq.idChanges == nil {
 		return nil
 	}
-	return rq.ids.cookies[k]
+	return rq.idChanges.cookies[k]
 }
 
 // SessionID implements keep.Keeper.

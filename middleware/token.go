@@ -98,7 +98,7 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		rq.news().cookies[rq.kind] = cookie // so that the response is not cached
+		rq.changes().cookies[rq.kind] = cookie // so that the response is not cached
 	}
 	return rq.cookie(rq.kind).Value, nil
 }

@@ -83,7 +83,7 @@ func (u *update) saveUpdate(ctx context.Context) error {
 	change, err := keep.Close(u.session, "Update")
 	hold := u.hold
 	if change.Dropped != "" {
-		u.logUpdate(slog.LevelWarn, "dropped", "a value that was set after Destroy is dropped", keyAttr(change.Dropped))
+		u.logUpdate(slog.LevelWarn, "dropped", droppedValue, keyAttr(change.Dropped))
 	}
 	if change.DroppedLogin {
 		u.logUpdate(slog.LevelWarn, "dropped", droppedLogin)

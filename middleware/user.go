@@ -14,7 +14,7 @@ type Info struct {
 	// User that the session belongs to, and Device of the login: see session.Login and Options.Device. Both are
 	// empty if no user is logged in.
 	User, Device string
-	// Created is when the session began; a new ID does not change it.
+	// Created is when the session began. For a user's session that is the login. A Renew does not change it.
 	Created time.Time
 	// Seen is when the session was last used, to a second or so. It is computed from the time to live, and
 	// zero if that is impossible: for remembered sessions, and during the last TTL of Lifetime.

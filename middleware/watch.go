@@ -38,7 +38,7 @@ type watch struct {
 	store  *records.Engine
 	terms  records.Terms
 	timer  *time.Timer   // begins the next round
-	on     atomic.Bool   // the timer is set, or a round is under way. Only who has set it to true may set the timer
+	on     atomic.Bool   // the timer is set, or a round is under way. Who sets it to true sets the timer, and then each round
 	rounds atomic.Uint32 // so far: the watch counts time in rounds, which costs a request less than a clock
 	askers atomic.Int32  // the goroutines that ask, of all rounds
 	shards [watchShards]watchShard

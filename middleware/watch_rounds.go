@@ -161,7 +161,8 @@ func (w *watch) askFor(e watched) {
 	defer w.answered(e)
 	defer func() { // the context may be derived from one of the application's
 		if v := recover(); v != nil {
-			slog.Error("latchkey: the context of a request has panicked when its session ended", slog.Any("panic", v))
+			defer func() { _ = recover() }() // of the Logger: a panic would end the process
+			e.rq.log(slog.LevelError, "panic", "the context of a request has panicked when its session ended", slog.Any("panic", v))
 		}
 	}()
 	begun := time.Now()

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/logtest"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/session"
@@ -169,6 +171,30 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 		t.Error("somebody is left")
 	}
 }
+
+// P7: if a context of the application panics when the watch ends it, the Logger of its Sessions gets a line, and neither
+// this panic nor one of the Logger ends the process.
+func TestAContextThatPanicsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	st := store.New(redistest.Embedded(t).Pool(t, 1), store.Options{})
+	var log logtest.Buffer
+	for _, logger := range []*slog.Logger{log.Logger(), new(slog.Logger)} {
+		s := sessionsOn(t, st)
+		s.options.Logger = logger
+		s.watch.on.Store(true)
+		rq := enters(s, "AAAAAAAAAAAAAAAAAAAAAA") // which is not stored
+		rq.base = rq.base.WithContext(t.Context())
+		rq.context.Context = panicContext{t.Context()}
+		s.watch.askFor(watched{rq: rq, id: rq.identity.knownID()})
+	}
+	if len(log.Lines("has panicked", "no such context")) != 1 {
+		t.Errorf("log:\n%s", &log)
+	}
+}
+
+type panicContext struct{ context.Context }
+
+func (panicContext) Done() <-chan struct{} { panic("no such context") }
 
 // To enter and to leave allocates nothing. (It is not parallel: others would be counted.)
 func TestToBeWatchedForAMomentAllocatesNothing(t *testing.T) {

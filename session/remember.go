@@ -15,8 +15,8 @@ import (
 //	s.Login(user)
 //	s.Remember(30 * 24 * time.Hour)
 //
-// Remember(0) undoes Remember: the timeouts of the options apply again, counted from the session's creation,
-// and the browser forgets the session when it is closed. A negative d, or one of more than 400 days, for which
+// Remember(0) undoes Remember: the timeouts of the options apply again, the absolute one counted from the login or,
+// without a login, from the session's creation; and the browser forgets the session when it is closed. A negative d, or one of more than 400 days, for which
 // no browser keeps a cookie, is an error that sticks and fails the commit. Remember has no effect on a new
 // session that stays empty. It gives the session of a user a new ID, as Renew does.
 func (s *Session) Remember(d time.Duration) {

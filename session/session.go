@@ -114,7 +114,8 @@ func (s *Session) Clear() {
 
 // Renew gives the session a new ID at the commit; the old ID is dead from then on. Call it whenever the visitor's
 // rights change, so that an ID planted before is worth nothing afterwards; at a login [Session.Login] does it.
-// The values, the user, and the absolute timeout stay.
+// The values, the user, and the absolute timeout stay. A guest's session is a member's from then on: see
+// Options.Cookie of package middleware.
 func (s *Session) Renew() {
 	s.mutate("Renew", "", func() bool { s.change.Renewed = true; return false })
 }
@@ -122,8 +123,8 @@ func (s *Session) Renew() {
 // Destroy removes the session at the commit, whatever else was done to it, and its ID is dead from then on. Call
 // it at logout.
 //
-// Values set after Destroy are dropped, and a warning is logged. To say goodbye on the next page, call Clear,
-// Renew and Set instead: only the message is left of the old session.
+// Values set after Destroy are dropped, and a warning is logged. To say goodbye on the next page, redirect to an
+// address that says so, such as /?goodbye. Clear and Renew are no logout: the user stays logged in.
 func (s *Session) Destroy() {
 	s.mutate("Destroy", "", func() bool { s.change.Destroyed = true; return false })
 }

@@ -11,7 +11,7 @@ import "context"
 //
 // If the session has ended or expired, the error wraps [ErrEnded] and the store's error. If it has got a new ID by
 // another request, the error wraps the store's ErrGone alone: the session lives on, but only requests with the new ID
-// count as its use. An absolute timeout, or an end set by Remember, is not put off. A session that is not stored yet
+// count as its use. Touch does not move an absolute timeout, or an end set by Remember. A session that is not stored yet
 // has no timeout, and Touch returns nil.
 func (s *Session) Touch(ctx context.Context) error {
 	if s.keeper == nil {

@@ -1,0 +1,159 @@
+package middleware_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// P16: a session that gets a new id is the same session, and so is that of a guest who logs in. Requests that were
+// opened before go on, and end with it. A login as another user begins another session.
+func TestARequestStaysWithItsSession(t *testing.T) {
+	t.Parallel()
+	for name, paths := range map[string][]string{
+		"a guest's new id":              {"/renew"},
+		"two new ids at once":           {"/renew", "/renew"},
+		"a guest logs in":               {"/login/ann"},
+		"a guest logs in, and again":    {"/renew", "/login/ann", "/login/ann", "/renew"},
+		"a user's new id":               {"/login/ann", "stay", "/renew"},
+		"a user logs in again":          {"/login/ann", "stay", "/login/ann"},
+		"another user":                  {"/login/ann", "stay", "/login/bob"},
+		"another user, after a new id":  {"/login/ann", "stay", "/renew", "/login/bob"},
+		"another user, and ann again":   {"/login/ann", "stay", "/login/bob", "/login/ann"},
+		"a guest becomes ann, then bob": {"/login/ann", "/login/bob"},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			l := newLive(t, r, middleware.Options{}, steady)
+			if len(paths) < 2 || paths[1] != "stay" {
+				l.stay("holding it")
+			}
+			for _, path := range paths {
+				if path == "stay" {
+					l.stay("holding it")
+				} else {
+					l.visitor.get(l.there.URL+path).want(t, 200, "")
+				}
+			}
+			if strings.Contains(name, "another user") || strings.Contains(name, "then bob") {
+				l.wantEnded(time.Now())
+				return
+			}
+			l.wantOpen()
+			redistest.Elapse(5 * time.Minute) // the tombstone of the old id is gone
+			l.wantOpen()
+			must(t, l.there.sessions.End(t.Context(), l.id()))
+			l.wantEnded(time.Now())
+		})
+	}
+}
+
+// P16: a request that ends its own session, or gives it a new id, goes on. What others do later ends it.
+func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		s    *session.Session
+		r    *http.Request
+		site *site
+	}
+	for name, test := range map[string]struct {
+		do   func(w world) error
+		ends bool // the session has ended
+	}{
+		"Destroy": {func(w world) error { w.s.Destroy(); return w.s.Commit(w.r.Context()) }, true},
+		"End":     {func(w world) error { return w.site.sessions.End(w.r.Context(), w.s.ID()) }, true},
+		"EndAll":  {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann"); return err }, true},
+		"EndAll after Commit": {func(w world) error {
+			err := w.s.Commit(w.r.Context())
+			_, ending := w.site.sessions.EndAll(w.r.Context(), "ann")
+			return errors.Join(err, ending)
+		}, true},
+		"Destroy in Update": {func(w world) error {
+			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.Update(w.r.Context(), w.s.ID(), func(u *session.Session) error {
+				u.Destroy()
+				return nil
+			}))
+		}, true},
+		"EndAll but this": {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann", w.s.ID()); return err }, false},
+		"End of another":  {func(w world) error { w.site.sessions.End(w.r.Context(), otherID); return nil }, false},
+		"Renew":           {func(w world) error { w.s.Renew(); return w.s.Commit(w.r.Context()) }, false},
+		"Login":           {func(w world) error { w.s.Login("bob"); return w.s.Commit(w.r.Context()) }, false},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			stays := newStays()
+			ids := make(chan string, 1)
+			handle(mux, "/stay", func(own *session.Session, _ http.ResponseWriter, r *http.Request) {
+				redistest.Elapse(1500 * time.Millisecond) // it is watched
+				must(t, test.do(world{own, r, s}))
+				ids <- own.ID()
+				stays.wait(name, r)
+			})
+			s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second}), middleware.Options{}, mux)
+			v := s.visitor(t)
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			done := v.start(s.URL + "/stay")
+			<-stays.begun
+			redistest.Elapse(10 * time.Second)
+			if len(stays.over) > 0 {
+				t.Errorf("its context has ended because of %v", (<-stays.over).cause)
+			} else if id := <-ids; test.ends {
+				stays.free <- struct{}{}
+				<-stays.over
+			} else {
+				must(t, s.sessions.End(t.Context(), id))
+				at := time.Now()
+				if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+					t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+				}
+			}
+			<-done
+		})
+	}
+}
+
+// P16: a request that ends other sessions goes on, and stays with its own, also if that has moved long before.
+func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		stays := newStays()
+		handle(mux, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, http.NewResponseController(w).Flush())
+			stays.begun <- ""
+			<-stays.free
+			if err := s.sessions.End(req.Context(), otherID); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("End: %v", err)
+			}
+			stays.wait("a stream", req)
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		v := s.visitor(t)
+		stream := v.start(s.URL + "/stay")
+		<-stays.begun
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		redistest.Elapse(70 * time.Second) // nobody knows any more that the id has moved
+		stays.free <- struct{}{}
+		<-stays.begun
+		redistest.Elapse(5 * time.Second)
+		if len(stays.over) > 0 {
+			t.Fatalf("the context has ended because of %v", (<-stays.over).cause)
+		}
+		must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		at := time.Now()
+		if over := <-stays.over; over.cause != session.ErrEnded || over.ended.Sub(at) > promptly {
+			t.Errorf("the context ended %v later, because of %v", over.ended.Sub(at), over.cause)
+		}
+		<-stream
+	})
+}
+
+// otherID is that of a session that does not exist.
+const otherID = "AAAAAAAAAAAAAAAAAAAAAA"
