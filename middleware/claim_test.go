@@ -89,3 +89,24 @@ func TestAClaimThatGetsNoReplyIsNotWaitedForTwice(t *testing.T) {
 		proxy.Release()
 	})
 }
+
+// What a login has replaced ends when somebody comes back with it, and the hook says so, also if that request fails.
+func TestAHookTellsWhatGaveWayAlsoIfTheHandlerPanics(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		for _, path := range []string{"/get", "/panic"} {
+			hooks, mux := &audit{}, users(nil)
+			mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			s := newSite(t, r.Pool(t, 4), middleware.Options{Hooks: hooks.hooks()}, mux)
+			page := with(t, s.visitor(t).cookies(s)...)
+			page.get(s.URL+"/login/ann").want(t, 200, "")
+			before, err := s.sessions.List(t.Context(), "ann")
+			must(t, err)
+			second := browserThatGot(t, page.get(s.URL+"/login/ann"))
+			hooks.forget()
+			second.get(s.URL + path)
+			hooks.want(t, "end "+before[0].ID)
+			_, err = s.sessions.EndAll(t.Context(), "ann")
+			must(t, err)
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,14 +33,7 @@ func (rq *request) commit(by string, begins bool) error {
 		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
 		}
-		var events []event
-		if rq.idChanges != nil {
-			events, rq.idChanges.events = rq.idChanges.events, nil
-		}
-		rq.mu.Unlock()
-		for _, e := range events { // a hook may use the request, so mu must be free
-			rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
-		}
+		rq.unlockAndCallHooks()
 	}()
 	if !rq.committed {
 		rq.committed = true
@@ -125,7 +117,7 @@ func (rq *request) markEnded() {
 // abandon releases the lock and saves nothing, unless the session was committed before. by says why.
 func (rq *request) abandon(by string) {
 	rq.mu.Lock()
-	defer rq.mu.Unlock()
+	defer rq.unlockAndCallHooks() // for what the opening has ended
 	if !rq.committed {
 		rq.committed, rq.err = true, errAbandoned
 	}

@@ -36,7 +36,7 @@ const (
 // A situation is all that decides what a commit does, besides the change.
 type situation struct {
 	origin      origin
-	movedMember bool // a member's id that came with the request has moved
+	movedMember bool // a member's id that came with the request has moved, and no other one opens a session
 	// crossed: an id that came with this request has moved, no member's cookie opens a session, and the request
 	// is no navigation; or its token leads to no session.
 	crossed bool
@@ -48,7 +48,10 @@ type situation struct {
 // situation is called with mu held.
 func (rq *request) situation() situation {
 	movedMember, movedGuest := rq.moved(member).id != "", rq.moved(guest).id != ""
-	crossed := (movedMember || movedGuest) && rq.kind != member && !navigates(rq.base.Header)
+	if rq.kind == member { // another of its cookies has moved
+		movedMember, movedGuest = false, false
+	}
+	crossed := (movedMember || movedGuest) && !navigates(rq.base.Header)
 	if rq.sessions.cookies.token != nil {
 		crossed = rq.origin == none && rq.came != [kinds]bool{}
 	}

@@ -214,7 +214,7 @@ func Example_websocket() {
 		}
 		defer conn.CloseNow()
 		for {
-			_, _, err := conn.Read(r.Context())
+			_, _, err := conn.Read(context.WithoutCancel(r.Context())) // the client is told below if the session ends
 			if err != nil {
 				return
 			}
@@ -243,7 +243,7 @@ func Example_events() {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		events := eventsOf(r.Context(), user)
-		for {
+		for http.NewResponseController(w).Flush() == nil { // at first, to open the stream
 			select {
 			case event := <-events:
 				fmt.Fprintf(w, "data: %s\n\n", event)
@@ -252,9 +252,6 @@ func Example_events() {
 					fmt.Fprint(w, "event: logout\ndata:\n\n")
 				}
 				return // the end of the handler sends it
-			}
-			if http.NewResponseController(w).Flush() != nil {
-				return
 			}
 		}
 	})))

@@ -1,6 +1,9 @@
 package middleware
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
 //
@@ -8,8 +11,8 @@ import "context"
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
 // no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
-// the process may die after a commit. And the End of a session that gives way to a newer login is missed if the first
-// request with that login panics.
+// the process may die after a commit. The End of a session that gives way to a newer login is called at the first
+// commit of the request that comes back with that login, also if the commit fails or the handler panics.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The
 // context does not end, so that a client that goes away does not keep a line out of the log. From the
@@ -34,6 +37,18 @@ type Hooks struct {
 type event struct {
 	do      action // what the commit has done: create, renew or destroy
 	old, id string
+}
+
+// unlockAndCallHooks unlocks mu first, since a hook may use the request.
+func (rq *request) unlockAndCallHooks() {
+	var events []event
+	if rq.idChanges != nil {
+		events, rq.idChanges.events = rq.idChanges.events, nil
+	}
+	rq.mu.Unlock()
+	for _, e := range events {
+		rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
+	}
 }
 
 // callHook calls the hook for an event, with the values of ctx.

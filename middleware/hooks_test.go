@@ -48,6 +48,12 @@ func (a *audit) want(t *testing.T, lines ...string) {
 	a.lines = nil
 }
 
+func (a *audit) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lines = nil
+}
+
 // Whatever begins, renews or ends a session is noted once, by the time the client has the response;
 // what only uses it is not.
 func TestHooksSeeTheLifeOfASession(t *testing.T) {

@@ -37,8 +37,8 @@
 //		return
 //	}
 //
-// A websocket should be closed with the code 1008. An EventSource connects again at once: the response should be a 204,
-// or a 401, and not a redirect.
+// A websocket should be closed with the code 1008. An EventSource connects again by itself: the response should be a
+// 204, or a 401, and not a redirect.
 //
 // A new ID is not an end, nor is the login of a guest. A Login as another user is. The handler that ends its own session
 // goes on. What is watched is the handler's context, for as long as the handler runs: what outlives the handler is not.
@@ -271,9 +271,9 @@ func (rw *response) run(next http.Handler) {
 	defer rq.leaveWatch() // last, when neither a commit nor a Reopen can make it enter any more
 	defer func() {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
+			defer rw.passThrough() // also if a hook panics
 			rq.context.endContext(nil)
 			rq.abandon("a panic")
-			rw.passThrough()
 		}
 	}()
 	if outer, ok := rq.base.Context().Value(requestKey{}).(*request); ok {

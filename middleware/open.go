@@ -26,6 +26,8 @@ type opening struct {
 	rq   *request
 	ctx  context.Context // of the caller that waits for the session
 	lock bool            // the session must be locked, even if the mode does not ask for a lock
+
+	gaveWay []string // the sessions that have ended because their user has come back with a newer login
 }
 
 // open opens the session of one of the request's cookies, or a new session. r is the handler's request, whose
@@ -63,6 +65,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
+		for _, old := range o.gaveWay {
+			rq.addEvent(event{do: destroy, old: old})
+		}
 		rq.watch()
 	}
 	return opened, err
@@ -114,9 +119,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 func (o *opening) claim(id string, record records.Record) error {
 	rq, begun := o.rq, time.Now()
 	ended, err := rq.sessions.store.Claim(o.ctx, id, record)
-	for _, old := range ended {
-		rq.addEvent(event{do: destroy, old: old})
-	}
+	o.gaveWay = append(o.gaveWay, ended...)
 	if hold := rq.hold; hold != nil && err == nil {
 		hold.Claimed()
 	} else if hold != nil {

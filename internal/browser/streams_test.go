@@ -144,7 +144,7 @@ func (s *shop) streams(mux *http.ServeMux) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		events := eventsOf(r.Context(), user)
-		for {
+		for http.NewResponseController(w).Flush() == nil { // at first, to open the stream
 			select {
 			case event := <-events:
 				fmt.Fprintf(w, "data: %s\n\n", event)
@@ -153,9 +153,6 @@ func (s *shop) streams(mux *http.ServeMux) {
 					fmt.Fprint(w, "event: logout\ndata:\n\n")
 				}
 				return // the end of the handler sends it
-			}
-			if http.NewResponseController(w).Flush() != nil {
-				return
 			}
 		}
 	})))
