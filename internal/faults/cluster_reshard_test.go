@@ -37,7 +37,12 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 			s.seen = fmt.Sprintf("took %v, ", time.Since(begun).Round(100*time.Millisecond))
 		})
 		s.redirected()
-		if sum := s.summary(); sum.Silent > sum.Answered/10_000 {
+		sum := s.summary()
+		most := sum.Answered / 10_000
+		if testing.Short() { // beside other tests, which slow the nodes down
+			most *= 5
+		}
+		if sum.Silent > most {
 			s.Errorf("%d of %d requests were not answered", sum.Silent, sum.Answered)
 		}
 	})
@@ -60,7 +65,7 @@ func TestClusterReshardBesideBusyLoops(t *testing.T) {
 			s := stageCluster(t, client, what+", under 100 writers, beside two busy loops",
 				"P5: 503 after LockWait, and a time-out and a quarter", setting{
 					demos: 3, visitors: 100, clients: 1, logins: true, flags: []string{"-lease", "10s"},
-					longest: lockWait + timeout*5/4 + time.Second,
+					longest: lockWait + timeout*5/4 + time.Second, recovery: 3 * recovery,
 				})
 			for range 2 {
 				busyLoop(t)

@@ -163,7 +163,9 @@ func (g *guest) mustBeForgotten(d *demotest.Demo) {
 // A holding is a guest's request that holds its session for the demo's -work.
 type holding struct {
 	*guest
+	scene        *scene
 	record, lock string // keys
+	send         func() <-chan reply
 	replies      <-chan reply
 }
 
@@ -177,13 +179,35 @@ func (s *scene) hold(d *demotest.Demo, name string) *holding {
 func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	s.Helper()
 	record := rig.RecordKey(s.T, g.cookie)
-	h := &holding{guest: g, record: record, lock: record + ".lock", replies: g.setting(d, name)}
-	eventually(s.T, s.longest, "the request holds its session", func() bool {
+	h := &holding{guest: g, scene: s, record: record, lock: record + ".lock", send: func() <-chan reply { return g.setting(d, name) }}
+	h.replies = h.send()
+	h.awaitLock()
+	return h
+}
+
+// awaitLock returns when the request has the lock.
+func (h *holding) awaitLock() {
+	h.Helper()
+	eventually(h.T, h.scene.longest, "the request holds its session", func() bool {
 		if len(h.replies) > 0 { // it has ended already: the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
-			h.replies = h.setting(d, name)
+			h.replies = h.send()
 		}
-		return s.redis.Exists(s.T, h.lock)
+		return h.scene.redis.Exists(h.T, h.lock)
 	})
-	return h
+}
+
+// lose deletes keys while the request has the lock. On a busy machine the request may be over before that, and is
+// sent again.
+func (h *holding) lose(keys ...any) {
+	h.Helper()
+	const script = `return redis.call('EXISTS', KEYS[1]) == 1 and redis.call('DEL', unpack(ARGV)) or -1`
+	args := append([]any{script, 1, h.lock}, keys...)
+	n := h.scene.redis.Do(h.T, "EVAL", args...)
+	for ; n == int64(-1); n = h.scene.redis.Do(h.T, "EVAL", args...) {
+		h.awaitLock()
+	}
+	if n != int64(len(keys)) {
+		h.Errorf("%d of the keys %v are deleted", n, keys)
+	}
 }

@@ -53,6 +53,8 @@ type setting struct {
 	// longest is the longest time that a request may take, whatever happens, on a machine that is never
 	// late. 0: a wait for the session, and a round trip without a reply before and after it.
 	longest time.Duration
+
+	recovery time.Duration // 0: recovery
 }
 
 // A scene is a site: demos that share a Redis, and visitors.
@@ -171,7 +173,7 @@ func (s *scene) run(fault func(ctx context.Context)) {
 	fault(ctx)
 	s.over = time.Now()
 	s.recovered = s.awaitWrites("after the fault", s.over)
-	s.backWithin(recovery)
+	s.backWithin(cmp.Or(s.setting.recovery, recovery))
 	pause(ctx, warmUp())
 	stop()
 	running.Wait()
