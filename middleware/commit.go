@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,18 @@ func (rq *request) commit(by string, begins bool) error {
 	}
 	rq.begun = rq.begun || begins && rq.err == nil
 	return rq.err
+}
+
+// unlockAndCallHooks unlocks mu first, since a hook may use the request.
+func (rq *request) unlockAndCallHooks() {
+	var events []event
+	if rq.idChanges != nil {
+		events, rq.idChanges.events = rq.idChanges.events, nil
+	}
+	rq.mu.Unlock()
+	for _, e := range events {
+		rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
+	}
 }
 
 const (

@@ -1,9 +1,6 @@
 package middleware
 
-import (
-	"cmp"
-	"context"
-)
+import "context"
 
 // Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
 //
@@ -37,18 +34,6 @@ type Hooks struct {
 type event struct {
 	do      action // what the commit has done: create, renew or destroy
 	old, id string
-}
-
-// unlockAndCallHooks unlocks mu first, since a hook may use the request.
-func (rq *request) unlockAndCallHooks() {
-	var events []event
-	if rq.idChanges != nil {
-		events, rq.idChanges.events = rq.idChanges.events, nil
-	}
-	rq.mu.Unlock()
-	for _, e := range events {
-		rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
-	}
 }
 
 // callHook calls the hook for an event, with the values of ctx.
