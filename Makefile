@@ -13,7 +13,7 @@ MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/
 test: setup
 	$(GO) test -race -shuffle=on ./...
 
-# The rest, as CI runs it after make test: a quarter of an hour. .ci/README.md describes each part, and how
+# The rest, as CI runs it after make test: 25 minutes. .ci/README.md describes each part, and how
 # long it takes.
 test-all: setup
 	$(GO) test -count=1 ./middleware/differential -all
@@ -59,12 +59,12 @@ simulate:
 	  -saved $(CURDIR)/bin/simulate -seed $(or $(SEED),0) $(if $(PROFILE),-profile "$(PROFILE)") $(if $(PLAN),-plan $(abspath $(PLAN)))
 
 # Breaks Latchkey on purpose, in many ways, and checks that the tests notice. It prints which test has found
-# each defect, and the score, in a quarter of an hour. ONLY=… tries the defects that match a pattern.
+# each defect, and the score, in 20 minutes. ONLY=… tries the defects that match a pattern.
 # SUITES=model,faults runs other suites than tests,simulation.
 defects: setup
 	$(GO) run ./internal/defects $(if $(SUITES),-suites $(SUITES)) $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
 
-# Every promise under attack, with real processes: about six minutes, or half of that with
+# Every promise under attack, with real processes: about thirteen minutes, or half of that with
 # SHORT=1. SKIP=… skips the tests whose names match. SEED=… makes the visitors send the same
 # requests. Logs of failures are kept in bin/faults.
 faults: setup

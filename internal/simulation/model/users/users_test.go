@@ -102,7 +102,7 @@ func courses() []course {
 	case !*whole:
 		return []course{
 			{once, []string{"login endall endall", "login endall-except renew", "create renew end"}},
-			{once, append(unrelated[:1:1], replacements...)},
+			{once, []string{"login again claim", "login-max claim login-max", "login-refuse claim login-refuse"}},
 			{small, []string{"login again claim"}},
 			{users.Bounds{Passes: 1, Clocks: wrong}, []string{"login endall"}},
 		}
