@@ -262,3 +262,17 @@ func TestAPlantedCookieEndsNoLogin(t *testing.T) {
 		ann.get(s.URL+"/user").want(t, 200, "ann")
 	})
 }
+
+// P4: of two member's cookies one may have moved, such as a planted one. The session that the other one opens is renewed.
+func TestARenewBesideAnotherMembersMovedID(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s := newUserSite(t, r, middleware.Options{})
+		planted, ann := newVisitor(t), newVisitor(t)
+		planted.get(s.URL+"/login/mallory").want(t, 200, "")
+		moved := planted.cookies(s)
+		planted.get(s.URL+"/renew").want(t, 200, "")
+		ann.get(s.URL+"/login/ann").want(t, 200, "")
+		both := with(t, append(moved, ann.cookies(s)...)...)
+		browserThatGot(t, both.background("GET", s.URL+"/renew")).get(s.URL+"/user").want(t, 200, "ann")
+	})
+}

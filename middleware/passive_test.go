@@ -152,7 +152,7 @@ func TestAPassiveRouteThatComesTooLate(t *testing.T) {
 	})
 }
 
-// P16: an open stream is no use of its session, and Touch is, whatever the mode, also in a passive request and in
+// P16: an open stream does not count as use of its session, and Touch does, whatever the mode, also in a passive request and in
 // Update. The session's end is ErrEnded.
 func TestTouchIsUseOfTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

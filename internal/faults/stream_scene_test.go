@@ -178,7 +178,7 @@ func (a *audience) endNow(all []fate) {
 	}
 }
 
-// expire begins a session that expires by its idle timeout, since its only stream is no use of it.
+// expire begins a session that expires by its idle timeout: its only stream does not count as use.
 func (a *audience) expire() {
 	a.Helper()
 	a.doomed++

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every other command gets lost, or its reply, with the connection. What is not answered tells nothing about a session.
+// Every other command gets lost, or its reply, with the connection. A request without a response says nothing about its session.
 // If less got lost, the watch would hardly notice, since round trips are repeated.
 func TestStreamsOverABadNetwork(t *testing.T) {
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestStreamsOverABadNetwork(t *testing.T) {
 	a.seen += fmt.Sprintf("; %d commands or replies lost", lost.Load())
 }
 
-// Redis does not reply for ten seconds. Nothing ends. What was ended just before, or expired meanwhile, ends when Redis
-// replies again.
+// Redis does not reply for ten seconds. Nothing ends. A stream whose session was ended just before,
+// or has expired meanwhile, ends when Redis replies again.
 func TestStreamsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)

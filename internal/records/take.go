@@ -167,7 +167,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if !ok {
 		err = lease.Unexpected(reply)
 	}
-	if errors.Is(err, ErrGone) { // for good: those that wait behind need not find that out one after another
+	if errors.Is(err, ErrGone) { // it stays ended: the requests that wait behind need not ask one after another
 		k.engine.lines.Dismiss(k.keys.lock.(string), err)
 	}
 	if err != nil && !unusable(err) {

@@ -74,8 +74,8 @@ func (h *history) crowds() {
 	}
 }
 
-// crowded judges that no more than MaxSessions sessions are left behind a login: those that were claimed before it, and
-// are found afterwards.
+// crowded judges that a login leaves no more than MaxSessions sessions. A session counts if it was claimed before the
+// login, and is found after it.
 func (h *history) crowded(l *Request) {
 	var left []*Request
 	for _, id := range h.ids() {

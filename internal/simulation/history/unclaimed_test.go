@@ -93,7 +93,7 @@ func TestCheckOfUnclaimedSessions(t *testing.T) {
 	}
 }
 
-// What has no entry any more counts as claimed, and lives.
+// A session that has no entry any more counts as claimed, and lives.
 func TestWhatCountsAsClaimed(t *testing.T) {
 	const ends = "a claim ends what the login has replaced"
 	lives := clicks().click(20, "ann", "U").comes(30, "U", 1, 3).comes(40, "T", 1, 1, 2)

@@ -41,7 +41,7 @@ func (n *step) dropped(c *command, before, after *view) sessions {
 }
 
 // checkReplaced checks which sessions give way to a login that begins a session: the one that it names, and of the
-// others only as many as MaxSessions asks for. With each go those that give way to it.
+// others only as many as MaxSessions asks for. The sessions below these are below it, too.
 func (n *step) checkReplaced(c *command, before, after *view) {
 	got, dropped := after.below(c.session), n.dropped(c, before, after)
 	n.replaces[c.session] = got

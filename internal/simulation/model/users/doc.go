@@ -46,10 +46,10 @@
 //   - All keys have a timeout.
 //   - A session of a user is unclaimed when it begins. It counts as claimed as soon as it is claimed or spared by
 //     EndAll, or if the mark has no room for it, and it does not become unclaimed again.
-//   - The unclaimed session that a login names gives way to it, with those that give way to this one. Others do
+//   - If a login names an unclaimed session, that session gives way, and what is below it. Others do
 //     only if MaxSessions asks for it, and no more than that. A login ends no session.
-//   - The first claim of a session ends those that have given way to its login, except what was claimed meanwhile, and
-//     says exactly which these were. Any other claim changes nothing.
+//   - The first claim of a session ends the sessions below it, except those that were claimed meanwhile, and
+//     says exactly which it has ended. Any other claim changes nothing.
 //   - The mark has an entry only for a session that has begun. An entry names a newer session with an entry, and
 //     only EndAll makes the mark name a session otherwise.
 //
