@@ -72,7 +72,7 @@ func TestClusterMasterPartitioned(t *testing.T) {
 // master in turn, and then back. Nothing is lost, and requests notice no more than a wait.
 func TestClusterFailoverByCommand(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed except for the wait", setting{logins: true,
+		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed except for the wait", setting{logins: true, lease: patient, exchange: patient,
 			redis: []string{"--cluster-node-timeout", "5000"}}) // an election that fails is repeated after four of these
 		masters := s.cluster.Masters(t)
 		s.run(func(ctx context.Context) {

@@ -16,21 +16,17 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// calm are flags for processes that must not be refused anything on a busy machine. No process or node
-// dies in these tests, so waits may be long.
-var calm = []string{"-lease", "10s", "-timeout", "10s"}
-
-// All slots move to another master, many at the same time, under 100 writers. Over go-redis, and with
-// -short, only those of one master move. A holder is refused if its commit must wait for longer than its
+// All slots move to another master, many at the same time, under 100 writers. Over go-redis only those of
+// one master move, and with -short only some of these. A holder is refused if its commit must wait for longer than its
 // lease: one request in ten thousand may be.
 func TestClusterReshardOfAllSlots(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		givers, what := 1, "a third of the slots moves"
+		givers := 1
 		if client == "rueidis" && !testing.Short() {
-			givers, what = 3, "all slots move"
+			givers = 3
 		}
-		s := stageCluster(t, client, what+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without a response",
-			setting{demos: 3, visitors: 100, clients: 1, logins: true, flags: calm, exchange: 10 * time.Second})
+		s := stageCluster(t, client, moving(givers)+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without a response",
+			setting{demos: 3, visitors: 100, clients: 1, logins: true, lease: patient, exchange: patient})
 		s.run(func(context.Context) {
 			begun := time.Now()
 			s.moveAll(givers)
@@ -49,23 +45,23 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 }
 
 // Slots move under 100 writers, beside two programs that never rest: those of one master, or all slots if
-// the test is run by its name and without -short, which takes minutes. -count 2 does it twice. However
+// the test is run by its name and without -short, which takes minutes. However
 // slow that is, no request takes longer than LockWait plus one and a quarter Timeout. The test allows one
 // more second for HTTP, and adds the delays of the machine.
 //
 // How many requests are refused depends on the machine. A slot is moving for as long as the nodes need
 // for 256 of them, and a commit meanwhile has a Timeout. A request that comes meanwhile waits.
 func TestClusterReshardBesideBusyLoops(t *testing.T) {
-	givers, what := 1, "a third of the slots moves"
+	givers := 1
 	if flag.Lookup("test.run").Value.String() != "" && !testing.Short() {
-		givers, what = 3, "all slots move"
+		givers = 3
 	}
 	for _, client := range []string{"rueidis", "goredis"} {
 		t.Run(client, func(t *testing.T) {
-			s := stageCluster(t, client, what+", under 100 writers, beside two busy loops",
+			s := stageCluster(t, client, moving(givers)+", under 100 writers, beside two busy loops",
 				"P5: 503 after LockWait, and a time-out and a quarter", setting{
-					demos: 3, visitors: 100, clients: 1, logins: true, flags: []string{"-lease", "10s"},
-					longest: lockWait + timeout*5/4 + time.Second, recovery: 3 * recovery,
+					demos: 3, visitors: 100, clients: 1, logins: true, lease: patient,
+					longest: lockWait + timeout*5/4 + time.Second,
 				})
 			for range 2 {
 				busyLoop(t)
@@ -90,12 +86,31 @@ func busyLoop(t *testing.T) {
 	p.EndWith(t)
 }
 
+// fewSlots is how many of a master's slots move with -short.
+const fewSlots = 1024
+
+// moving says what moveAll does.
+func moving(givers int) string {
+	switch {
+	case testing.Short():
+		return fmt.Sprintf("%d slots move", givers*fewSlots)
+	case givers == 1:
+		return "a third of the slots moves"
+	default:
+		return "all slots move"
+	}
+}
+
 // moveAll moves all slots of some masters, each to the next master.
 func (s *scene) moveAll(givers int) {
 	s.Helper()
 	masters, shares := s.cluster.Masters(s.T), [][]int(nil)
 	for _, master := range masters {
-		shares = append(shares, s.cluster.SlotsOf(s.T, master))
+		slots := s.cluster.SlotsOf(s.T, master)
+		if testing.Short() {
+			slots = slots[:fewSlots]
+		}
+		shares = append(shares, slots)
 	}
 	for i, master := range masters[:givers] {
 		s.cluster.MoveAll(s.T, shares[i], master, masters[(i+1)%len(masters)])
@@ -107,7 +122,7 @@ func (s *scene) moveAll(givers int) {
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed except for the wait",
-			setting{logins: true, flags: calm, exchange: 10 * time.Second})
+			setting{logins: true, lease: patient, exchange: patient})
 		s.run(func(ctx context.Context) {
 			added, old := s.cluster.Add(t), s.cluster.Nodes[0]
 			s.cluster.MoveAll(t, s.cluster.SlotsOf(t, old), old, added)
@@ -256,12 +271,12 @@ func (d *third) mustBeBack() {
 	d.Helper()
 	for _, g := range d.here {
 		var got reply
-		eventually(d.T, recovery, "a session is back", func() bool { got = g.get(d.demos[1], "/count"); return got.status == 200 })
+		eventually(d.T, d.recovery, "a session is back", func() bool { got = g.get(d.demos[1], "/count"); return got.status == 200 })
 		var n int
 		if _, err := fmt.Sscan(got.text, &n); err != nil || n < d.counts[g] {
 			g.Errorf("a session that was away has %q, after %d writes", got.text, d.counts[g])
 		}
-		eventually(d.T, recovery, "it can be written to", func() bool { return g.post(d.demos[0], "/incr").status == 200 })
+		eventually(d.T, d.recovery, "it can be written to", func() bool { return g.post(d.demos[0], "/incr").status == 200 })
 	}
 	for _, g := range d.there {
 		d.write(g, 0)

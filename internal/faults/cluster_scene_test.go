@@ -69,7 +69,7 @@ func (s *scene) startApp(client string, flags ...string) *demotest.Demo {
 		addrs = append(addrs, node.Addr)
 	}
 	return clusterApp.Start(s.T, append(append([]string{"-client", client, "-redis", strings.Join(addrs, ","),
-		"-lease", lease.String(), "-lock-wait", lockWait.String()}, s.flags...), flags...)...)
+		"-lease", s.lease.String(), "-timeout", s.exchange.String(), "-lock-wait", lockWait.String()}, s.flags...), flags...)...)
 }
 
 // A loss is the loss of a master with a guest's session on it.

@@ -19,7 +19,7 @@ func TestRedlockNodesKilled(t *testing.T) {
 	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not needed; with three 503, nothing lost", setting{
 		// No logins: sessions without a lock of their own do not remember the id before a login.
 		slack: 4*5 + slack, // a process has four connections to each node, but not from the start
-		flags: []string{"-lock", "redlock", "-lease", redlockLease.String()},
+		lease: redlockLease, flags: []string{"-lock", "redlock"},
 		url: func(s *scene) string {
 			for len(nodes) < 5 {
 				nodes = append(nodes, redistest.Real(t))

@@ -85,7 +85,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 	for name, lost := range map[string]bool{"lock replicated": false, "lock lost, and taken by another": true} {
 		t.Run(name, func(t *testing.T) {
 			f := stageFailover(t, "failover under a holder, "+name, "P3: no stale write", false,
-				setting{flags: []string{"-lease", "10s", "-work", "1500ms"}})
+				setting{lease: patient, flags: []string{"-work", "1500ms"}})
 			g := f.guest(f.demos[0])
 			heard(t, f.redis, f.replica)
 			if lost {

@@ -24,9 +24,9 @@ const (
 	lockWait = 5 * time.Second
 	timeout  = 2 * time.Second // the store's default, for one round trip
 
-	// recovery is how soon after a fault all visitors must be served again: after a lease, with a timeout
-	// before and after it.
-	recovery = lease + 2*timeout
+	// patient is the lease, and the timeout, of scenes in which no process or node dies, and nothing may
+	// be refused, however busy the machine is.
+	patient = 10 * time.Second
 )
 
 // A setting describes a scene. The zero value is two demos, connected directly to a Redis that stores
@@ -48,13 +48,16 @@ type setting struct {
 
 	slack int // how many more connections a demo may have at the end; 0: slack
 
-	exchange time.Duration // the demos' -timeout, if flags set it; 0: timeout
+	lease    time.Duration // 0: lease
+	exchange time.Duration // the timeout of one round trip, only in clusters; 0: timeout
 
 	// longest is the longest time that a request may take, whatever happens, on a machine that is never
 	// late. 0: a wait for the session, and a round trip without a reply before and after it.
 	longest time.Duration
 
-	recovery time.Duration // 0: recovery
+	// recovery is how soon after a fault all visitors must be served again: after a lease, with a timeout
+	// before and after it. complete sets it.
+	recovery time.Duration
 }
 
 // A scene is a site: demos that share a Redis, and visitors.
@@ -98,7 +101,10 @@ func (with setting) complete() setting {
 	with.visitors = cmp.Or(with.visitors, 4)
 	with.clients = cmp.Or(with.clients, 4)
 	with.demos = cmp.Or(with.demos, 2)
-	with.longest = cmp.Or(with.longest, lockWait+2*cmp.Or(with.exchange, timeout)*5/4+time.Second)
+	with.lease = cmp.Or(with.lease, lease)
+	with.exchange = cmp.Or(with.exchange, timeout)
+	with.longest = cmp.Or(with.longest, lockWait+2*with.exchange*5/4+time.Second)
+	with.recovery = with.lease + 2*with.exchange
 	return with
 }
 
@@ -135,7 +141,7 @@ func (s *scene) wire() string {
 // add starts one more demo.
 func (s *scene) add(redisURL string, flags ...string) *demotest.Demo {
 	s.Helper()
-	d := demotest.Start(s.T, append(append([]string{"-redis", redisURL, "-lease", lease.String(), "-lock-wait", lockWait.String()},
+	d := demotest.Start(s.T, append(append([]string{"-redis", redisURL, "-lease", s.lease.String(), "-lock-wait", lockWait.String()},
 		s.flags...), flags...)...)
 	s.open(d)
 	return d
@@ -173,7 +179,7 @@ func (s *scene) run(fault func(ctx context.Context)) {
 	fault(ctx)
 	s.over = time.Now()
 	s.recovered = s.awaitWrites("after the fault", s.over)
-	s.backWithin(cmp.Or(s.setting.recovery, recovery))
+	s.backWithin(s.recovery)
 	pause(ctx, warmUp())
 	stop()
 	running.Wait()
@@ -237,7 +243,7 @@ func (s *scene) summary() (sum history.Summary) {
 func (s *scene) nothingLeft() {
 	s.Helper()
 	var left []string
-	eventually(s.T, lease+2*timeout, "no lock and no queue is left", func() bool {
+	eventually(s.T, s.recovery, "no lock and no queue is left", func() bool {
 		left = slices.DeleteFunc(guardsIn(s.keys()), func(key string) bool {
 			return strings.HasSuffix(key, ".queue") && s.orphaned(key)
 		})

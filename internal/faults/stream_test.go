@@ -129,7 +129,7 @@ func (f *failover) turnTo(r *redistest.Server) {
 // Slots move to other masters, with the sessions and their marks in them.
 func TestStreamsWhileSlotsMove(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
-		s := stageCluster(t, client, "streams, while slots move", streamPromise, setting{flags: append([]string{"-max-sessions", "2"}, calm...)})
+		s := stageCluster(t, client, "streams, while slots move", streamPromise, setting{flags: []string{"-max-sessions", "2"}, lease: patient, exchange: patient})
 		a := s.audience(s.startApp(client, "-ttl", briefly.String()))
 		a.through(func(under func()) {
 			under()

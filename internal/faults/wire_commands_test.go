@@ -35,7 +35,7 @@ var wireCommands = []wireCommand{
 func TestWireCommandLost(t *testing.T) {
 	for _, kind := range wireCommands {
 		t.Run(kind.what, func(t *testing.T) {
-			s := stage(t, "one in ten is lost: "+kind.what+", or its reply, or half of that", "P1: nothing lost; not noticed", setting{demos: 1, flags: []string{"-lease", "10s"}})
+			s := stage(t, "one in ten is lost: "+kind.what+", or its reply, or half of that", "P1: nothing lost; not noticed", setting{demos: 1, lease: patient})
 			s.close(s.demos[0]) // no other process writes, so that the stored data shows everything
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any)

@@ -43,7 +43,7 @@ func TestWireSlow(t *testing.T) {
 		t.Run(slow.how, func(t *testing.T) {
 			with := setting{apart: slow.refuses, wired: true, logins: true}
 			if !slow.refuses {
-				with.flags = []string{"-lease", "10s"}
+				with.lease = patient
 			}
 			s := stage(t, slow.how, slow.promise, with)
 			s.run(func(ctx context.Context) {
@@ -142,7 +142,7 @@ func (s *scene) proxied() *redistest.Proxy {
 // A connection dies silently, as when a firewall forgets it: commands on it get no reply, and no error. A
 // reply on another connection reveals it, and the commands are repeated in time.
 func TestWireConnectionDies(t *testing.T) {
-	s := stage(t, "the connection dies silently, again and again", "P1, P8: not noticed", setting{demos: 1, logins: true, flags: []string{"-lease", "10s"}})
+	s := stage(t, "the connection dies silently, again and again", "P1, P8: not noticed", setting{demos: 1, logins: true, lease: patient})
 	straight := s.demos[0]
 	s.close(straight)
 	p, died, next := s.proxied(), 0, time.Now()
