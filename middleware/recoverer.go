@@ -1,0 +1,82 @@
+package middleware
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+)
+
+// Recoverer answers a panic of next with a 500, and logs the panic and its stack with slog.Default. Put it
+// around the sessions, so that the panic passes through them, and nothing of the request is saved:
+//
+//	http.ListenAndServe(":8080", middleware.Recoverer(sessions.Handler(router)))
+//
+// The recoverer of a framework is inside the sessions. It hides the panic from them, and what the handler has
+// set is saved: leave it out. If the response has begun before the panic, Recoverer cuts the connection off, so that
+// no client takes half of a response for the whole. A panic with http.ErrAbortHandler, which asks for that, is
+// not logged.
+func Recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := &begins{ResponseWriter: w}
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause != http.ErrAbortHandler { // a convention of net/http: this very value
+				slog.ErrorContext(r.Context(), "panic", "error", cause, "stack", string(debug.Stack()))
+			}
+			if seen.begun || cause == http.ErrAbortHandler {
+				panic(http.ErrAbortHandler)
+			}
+			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
+		}()
+		if offers[http.Hijacker](w) {
+			next.ServeHTTP(hijackableBegins{seen}, r)
+		} else {
+			next.ServeHTTP(seen, r)
+		}
+	})
+}
+
+// A begins knows whether the response has begun.
+type begins struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (b *begins) WriteHeader(status int) {
+	b.begun = b.begun || status >= http.StatusOK || status == http.StatusSwitchingProtocols // others inform
+	b.ResponseWriter.WriteHeader(status)
+}
+
+func (b *begins) Write(p []byte) (int, error) {
+	b.begun = true
+	return b.ResponseWriter.Write(p)
+}
+
+// ReadFrom lets files go from disk to the network without passing through our memory.
+func (b *begins) ReadFrom(src io.Reader) (int64, error) {
+	b.begun = true
+	return io.Copy(b.ResponseWriter, src)
+}
+
+func (b *begins) Flush() {
+	b.begun = true
+	_ = http.NewResponseController(b.ResponseWriter).Flush() // http.Flusher has no error
+}
+
+// Unwrap is for http.ResponseController.
+func (b *begins) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// A hijackableBegins is for connections that can be hijacked, see hijackable.
+type hijackableBegins struct{ *begins }
+
+func (b hijackableBegins) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, stream, err := http.NewResponseController(b.ResponseWriter).Hijack()
+	b.begun = b.begun || err == nil
+	return conn, stream, err
+}

@@ -1,0 +1,108 @@
+package middleware_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/middleware/sessiontest"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// A panic before the response is a 500 of its own. Afterwards the response must not look whole.
+func TestRecoverer(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		handler http.HandlerFunc
+		status  int
+		cutOff  bool
+	}{
+		"no panic":                 {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") }, http.StatusOK, false},
+		"before the response":      {func(http.ResponseWriter, *http.Request) { panic("out of tea") }, http.StatusInternalServerError, false},
+		"after an informational":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("out of tea") }, http.StatusInternalServerError, false},
+		"after the header":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic("out of tea") }, 0, true},
+		"after a part of the body": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "half"); panic("out of tea") }, 0, true},
+		"after a flush":            {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); panic("out of tea") }, 0, true},
+		"after a copy": {func(w http.ResponseWriter, _ *http.Request) {
+			io.Copy(w, strings.NewReader("half"))
+			panic("out of tea")
+		}, 0, true},
+		"with http.ErrAbortHandler": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(middleware.Recoverer(one.handler))
+			defer server.Close()
+			res, err := http.Get(server.URL)
+			if err == nil {
+				var body []byte
+				body, err = io.ReadAll(res.Body)
+				res.Body.Close()
+				if res.StatusCode == http.StatusInternalServerError && strings.Contains(string(body), "tea") {
+					t.Errorf("the visitor sees %q", body)
+				}
+			}
+			if one.cutOff != (err != nil) || !one.cutOff && res.StatusCode != one.status {
+				t.Errorf("response %v, error %v; want status %d, cut off %v", res, err, one.status, one.cutOff)
+			}
+		})
+	}
+}
+
+// A handler inside can still take the connection over, and only if that is possible.
+func TestRecovererCanBeHijacked(t *testing.T) {
+	t.Parallel()
+	var took error
+	server := httptest.NewServer(middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if took = err; err == nil {
+			conn.Close()
+			panic("too late for a response")
+		}
+	})))
+	defer server.Close()
+	if _, err := http.Get(server.URL); err == nil || took != nil {
+		t.Errorf("errors %v and %v", err, took)
+	}
+	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, ok := w.(http.Hijacker); ok {
+			t.Error("a recorder cannot be hijacked")
+		}
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+}
+
+// GETs wait for nobody; what writes is exclusive.
+func TestByMethod(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]middleware.Mode{
+		"GET": middleware.Optimistic, "HEAD": middleware.Optimistic, "OPTIONS": middleware.Optimistic, "TRACE": middleware.Optimistic,
+		"POST": middleware.Exclusive, "PUT": middleware.Exclusive, "DELETE": middleware.Exclusive, "PATCH": middleware.Exclusive,
+		"PROPFIND": middleware.Exclusive, "get": middleware.Exclusive,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Method = method
+		if got := middleware.ByMethod(r); got != want {
+			t.Errorf("%s is %v, want %v", method, got, want)
+		}
+	}
+}
+
+// That is why Recoverer is around the sessions: what the handler has set before the panic is not saved.
+func TestAPanicBelowRecovererSavesNothing(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{})
+	st.Serve(middleware.Recoverer(st.Sessions.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("half", true)
+		panic("out of tea")
+	}))))
+	ann := st.Client(func(s *session.Session) { s.Set("cart", "tea") })
+	res, err := ann.Get(st.URL)
+	must(t, err)
+	res.Body.Close()
+	if kept := st.Session(ann); res.StatusCode != http.StatusInternalServerError || kept.Len() != 1 {
+		t.Errorf("status %d, %d values", res.StatusCode, kept.Len())
+	}
+}
