@@ -41,6 +41,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				if took := time.Since(began); took < c.after || took > c.after+time.Second {
 					t.Errorf("the connection ended after %v, want %v", took, c.after)
 				}
+				time.Sleep(time.Second) // net/http lingers for half a second
 			})
 		})
 	}

@@ -93,13 +93,14 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 // Of a device as much has room as MaxDevice says, in whole characters.
 func TestLongDevices(t *testing.T) {
 	t.Parallel()
+	invalid := strings.Trim(string(appendQuoted(nil, "\xff")), `"`) // depends on the version of Go
 	for device, want := range map[string]int{
 		"": 0, "Firefox": 7,
 		strings.Repeat("x", MaxDevice+1):     MaxDevice,
 		strings.Repeat("ü", MaxDevice):       MaxDevice,
 		"x" + strings.Repeat("ü", MaxDevice): MaxDevice - 1,
 		strings.Repeat("\x01", MaxDevice):    MaxDevice / 6,
-		strings.Repeat("\xff", MaxDevice):    MaxDevice / 6,
+		strings.Repeat("\xff", MaxDevice):    MaxDevice / len(invalid),
 	} {
 		got := shortened(device)
 		if len(got) != want || !strings.HasPrefix(device, got) || utf8.ValidString(device) && !utf8.ValidString(got) {

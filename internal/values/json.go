@@ -31,31 +31,19 @@ func Encode(v any) (string, error) {
 	enc.SetEscapeHTML(false) // redis-cli is read by people
 	// Inside an array, v is as deep as it will be inside the record.
 	if err := enc.Encode([1]any{v}); err != nil {
+		if strings.Contains(err.Error(), "max depth") { // Go 1.27 notices it here
+			err = errTooDeep
+		}
 		return "", err
 	}
 	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	switch {
-	case !utf8.Valid(raw) || replaced(raw):
+	case !utf8.Valid(raw) || replaced(v, raw):
 		return "", ErrNotUTF8
 	case !json.Valid(raw):
 		return "", errTooDeep
 	}
 	return string(raw[1 : len(raw)-1]), nil
-}
-
-// replaced reports whether the encoder replaced invalid UTF-8. The encoder writes the escape \ufffd only for
-// invalid UTF-8: it writes a real U+FFFD unescaped, and a backslash in the text as two. A json.Marshaler that
-// writes the escape most likely got it from the encoder, so its escape counts, too.
-func replaced(raw []byte) bool {
-	escape := []byte(`\ufffd`)
-	before, after, found := bytes.Cut(raw, escape)
-	for ; found; before, after, found = bytes.Cut(after, escape) {
-		backslashes := len(before) - len(bytes.TrimRight(before, `\`))
-		if backslashes%2 == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Decode stores the value that raw encodes in *v.

@@ -24,13 +24,23 @@ var differencesOfLength = []difference{
 		why: refused,
 	},
 	{
-		cases: []string{"copy: more than the declared length"}, on: http1,
+		cases: []string{"copy: more than the declared length"}, on: http1, before: "go1.27",
 		lines: []string{
 			"- handler: wrote 1500, <nil>", "+ handler: wrote 512, http: wrote more than the declared Content-Length",
 			"- body: 1000 bytes*", "+ body: 512 bytes*", "- end: complete", "+ end: cut off, 488 bytes are missing",
 			"- next body: 500 bytes*", "- next end: no HTTP", "+ next: none",
 		},
 		why: refused + " net/http sends the excess as if it were the next answer.",
+	},
+	{
+		cases: []string{"copy: more than the declared length"}, on: http1, since: "go1.27",
+		lines: []string{
+			"- handler: wrote 1000, http: wrote more than the declared Content-Length",
+			"+ handler: wrote 512, http: wrote more than the declared Content-Length",
+			"- body: 1000 bytes*", "+ body: 512 bytes*", "- end: complete", "+ end: cut off, 488 bytes are missing",
+			"- next: as usual", "+ next: none",
+		},
+		why: refused + " net/http refuses only the excess.",
 	},
 	{
 		cases: []string{"copy: more than the declared length"}, on: http2,
@@ -204,8 +214,18 @@ var differencesOfBody = []difference{
 	},
 	{
 		cases: []string{"limit: inside"}, on: http1,
-		lines: []string{"- header: Connection: close", "- next: none", "+ next: as usual"},
+		lines: []string{"- next: none", "+ next: as usual"},
 		why:   "http.MaxBytesReader asks the writer of net/http itself to close the connection. http.MaxBytesHandler outside does so.",
+	},
+	{
+		cases: []string{"limit: inside"}, on: http1[1:],
+		lines: []string{"- header: Connection: close"},
+		why:   "Likewise.",
+	},
+	{
+		cases: []string{"limit: inside"}, on: http1[:1], before: "go1.27", // HTTP/1.0 does not need it
+		lines: []string{"- header: Connection: close"},
+		why:   "Likewise.",
 	},
 	{
 		cases: []string{"limit: inside"}, on: http1[:1],

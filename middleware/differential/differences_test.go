@@ -3,9 +3,11 @@ package differential
 import (
 	"crypto/sha256"
 	"fmt"
+	"go/version"
 	"maps"
 	"net/http"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +132,8 @@ type difference struct {
 	cases    []string   // names, in which each * stands for anything
 	variants []string   // likewise; all but None, if empty
 	on       []protocol // all, if empty
+	before   string     // if not empty, only before that version of Go
+	since    string     // if not empty, only since that version of Go
 	lines    []string   // as diff returns them; each * stands for anything
 	why      string
 }
@@ -174,7 +178,9 @@ func (d difference) isOf(name string, v variant, p protocol) bool {
 	}
 	return slices.ContainsFunc(d.cases, like(name)) &&
 		(len(d.variants) == 0 && v.mode != middleware.None || slices.ContainsFunc(d.variants, like(v.name))) &&
-		(len(d.on) == 0 || slices.Contains(d.on, p))
+		(len(d.on) == 0 || slices.Contains(d.on, p)) &&
+		(d.before == "" || version.Compare(runtime.Version(), d.before) < 0) &&
+		(d.since == "" || version.Compare(runtime.Version(), d.since) >= 0)
 }
 
 // checkList checks that the list names cases that exist, and that no two have the same name.
