@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,8 +35,11 @@ func build(ctx context.Context, tree string) (c contender, remove func(), err er
 	}
 	mod := filepath.Join(dir, "go.mod")
 	binary := filepath.Join(dir, "bench")
+	const latchkey, adapter = "github.com/a2139e8d/latchkey", "store/rueidisstore"
+	ours, wrong := filepath.Abs(filepath.Join("../..", adapter))
+	err = cmp.Or(err, wrong)
 	if err == nil {
-		err = command(ctx, "go", "mod", "edit", "-replace", "github.com/a2139e8d/latchkey="+tree, mod)
+		err = command(ctx, "go", "mod", "edit", "-replace", latchkey+"="+tree, "-replace", latchkey+"/"+adapter+"="+ours, mod)
 	}
 	if err == nil { // -mod=mod: the other tree may want other versions
 		err = command(ctx, "go", "build", "-mod=mod", "-modfile", mod, "-o", binary, ".")
@@ -62,7 +66,9 @@ func copyFile(to, from string) error {
 }
 
 func command(ctx context.Context, name string, args ...string) error {
-	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "GOWORK=off") // the workspace would take this tree
+	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w:\n%s", name, args[0], err, bytes.TrimSpace(out))
 	}
 	return nil

@@ -3,7 +3,7 @@ module github.com/a2139e8d/latchkey/cmd/bench
 go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/alexedwards/scs/goredisstore v0.0.0-20250212122300-421ef1d8611c
 	github.com/alexedwards/scs/v2 v2.9.0
 	github.com/boj/redistore v1.4.1
@@ -18,13 +18,9 @@ require (
 require github.com/yuin/gopher-lua v1.1.1 // indirect
 
 require (
-	github.com/a2139e8d/latchkey/store/rueidisstore v0.0.0
+	github.com/a2139e8d/latchkey/store/rueidisstore v1.0.0-rc.1
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/gorilla/securecookie v1.1.2 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..
-
-replace github.com/a2139e8d/latchkey/store/rueidisstore => ../../store/rueidisstore

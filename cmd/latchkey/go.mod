@@ -2,14 +2,9 @@ module github.com/a2139e8d/latchkey/cmd/latchkey
 
 go 1.26.0
 
-replace (
-	github.com/a2139e8d/latchkey => ../..
-	github.com/a2139e8d/latchkey/store/rueidisstore => ../../store/rueidisstore
-)
-
 require (
-	github.com/a2139e8d/latchkey v0.0.0
-	github.com/a2139e8d/latchkey/store/rueidisstore v0.0.0-00010101000000-000000000000
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
+	github.com/a2139e8d/latchkey/store/rueidisstore v1.0.0-rc.1
 	github.com/gomodule/redigo v1.9.3
 	github.com/redis/rueidis v1.0.79
 )

@@ -4,7 +4,7 @@ module github.com/a2139e8d/latchkey/internal/browser
 go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/coder/websocket v1.8.15
@@ -16,5 +16,3 @@ require (
 	github.com/gorilla/securecookie v1.1.2 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..

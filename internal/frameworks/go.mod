@@ -5,7 +5,7 @@ module github.com/a2139e8d/latchkey/internal/frameworks
 go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/coder/websocket v1.8.15
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
@@ -53,5 +53,3 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..

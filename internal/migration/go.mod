@@ -5,7 +5,7 @@ module github.com/a2139e8d/latchkey/internal/migration
 go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/alexedwards/scs/goredisstore v0.0.0-20250212122300-421ef1d8611c
 	github.com/alexedwards/scs/v2 v2.9.0
 	github.com/boj/redistore v1.4.1
@@ -22,5 +22,3 @@ require (
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..

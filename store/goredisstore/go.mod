@@ -4,7 +4,7 @@ module github.com/a2139e8d/latchkey/store/goredisstore
 go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/redis/go-redis/v9 v9.23.0
 )
 
@@ -16,5 +16,3 @@ require (
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..

@@ -1,9 +1,9 @@
 module github.com/a2139e8d/latchkey/store/rueidisstore
 
-go 1.26
+go 1.26.0
 
 require (
-	github.com/a2139e8d/latchkey v0.0.0
+	github.com/a2139e8d/latchkey v1.0.0-rc.1
 	github.com/gomodule/redigo v1.9.3
 	github.com/redis/rueidis v1.0.79
 )
@@ -13,5 +13,3 @@ require (
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )
-
-replace github.com/a2139e8d/latchkey => ../..
