@@ -28,6 +28,7 @@ test-all: setup
 # command, the benchmarks, frameworks, the move from other libraries.
 modules: setup
 	@.ci/nginx
+	@.ci/shells
 	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd store/rueidisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd cmd/latchkey && $(GO) test -race -shuffle=on ./...

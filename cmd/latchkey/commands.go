@@ -49,8 +49,9 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
   latchkey watch                        the same, every second
   latchkey stats                        sessions, bytes, ages; by SCAN
   latchkey doctor                       what is wrong with Redis's settings
+  latchkey version, latchkey completion bash|zsh|fish
 
-Flags of all commands; latchkey COMMAND --help shows those of one:
+Flags of all commands above; latchkey COMMAND --help shows those of one:
   --redis URL           default: LATCHKEY_REDIS, or redis://127.0.0.1:6379
                         cluster    redis://host:port?addr=host2:port
                         Sentinel   redis://host:port?addr=…&master_set=NAME

@@ -66,6 +66,9 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 		_, err := io.WriteString(out, help)
 		return err
 	}
+	if done, err := withoutRedis(args, out); done {
+		return err
+	}
 	c := find(args[0])
 	switch {
 	case c == nil && strings.HasPrefix(args[0], "-"):
@@ -90,6 +93,26 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 		return errors.New("interrupted")
 	}
 	return err
+}
+
+// withoutRedis runs the commands about the program itself, if args is one of them.
+func withoutRedis(args []string, out io.Writer) (done bool, err error) {
+	asksHelp := len(args) > 1 && isHelp(args[1])
+	switch name := args[0]; {
+	case name == "version" && asksHelp:
+		_, err = io.WriteString(out, versionHelp)
+	case name == "completion" && asksHelp:
+		_, err = io.WriteString(out, completionHelp)
+	case (name == "version" || name == "--version") && len(args) == 1:
+		err = printVersion(out)
+	case name == "version":
+		err = usage("version takes no argument")
+	case name == "completion":
+		err = printCompletion(args[1:], out)
+	default:
+		return false, nil
+	}
+	return true, err
 }
 
 // streams are the outputs of the program.
