@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write exported.txt")
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, pkg := range []string{"session", "store", "middleware", "middleware/sessiontest", "locker", "locker/transport"} {
+	for _, pkg := range []string{"session", "store", "store/embedded", "middleware", "middleware/sessiontest", "locker", "locker/transport"} {
 		names = append(names, exported(t, pkg)...)
 	}
 	got := strings.Join(names, "\n") + "\n"

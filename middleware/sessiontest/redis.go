@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
+	"github.com/a2139e8d/latchkey/internal/embeddedredis"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/gomodule/redigo/redis"
 )
@@ -16,25 +16,20 @@ import (
 // timeout is long, for busy machines. If Redis is down, connections fail at once.
 const timeout = 10 * time.Second
 
-// embedded is a Redis inside the test binary, without a port: connections to it are pipes. So no other
-// process can take its address while it is down.
+// embedded is a Redis inside the test binary that may be down or full.
 type embedded struct {
-	mini *miniredis.Miniredis
+	mini *embeddedredis.Redis
 
 	mu    sync.Mutex // guards the fields below
 	down  int        // number of calls of Down in force
 	full  int
 	conns map[net.Conn]bool
-	aged  time.Time // the time up to which keys have aged
-	dirty bool      // the current or last script has written something
+	dirty bool // the current or last script has written something
 }
 
 func newEmbedded() *embedded {
-	e := &embedded{mini: miniredis.NewMiniRedis(), conns: map[net.Conn]bool{}, aged: time.Now()}
-	if first, err := e.mini.Dial(); err == nil { // starts it
-		_ = first.Close()
-	}
-	e.mini.Server().SetPreHook(e.before)
+	e := &embedded{conns: map[net.Conn]bool{}}
+	e.mini = embeddedredis.Start(e.before)
 	return e
 }
 
@@ -93,11 +88,7 @@ func (e *embedded) add(condition *int, n int) {
 // before runs before each command, also before those of scripts, and reports whether it has sent the reply
 // itself.
 func (e *embedded) before(peer *server.Peer, command string, args ...string) bool {
-	// The server is locked while a script runs. Keys of a Miniredis age only when they are told to, which
-	// must not be in the middle of a script.
-	if e.mini.TryLock() {
-		e.mini.Unlock()
-		e.age()
+	if e.mini.Idle() {
 		e.wrote(false)
 	}
 	switch command {
@@ -124,14 +115,4 @@ func (e *embedded) wrote(something bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.dirty = something
-}
-
-// age lets as much time pass for keys as has passed for the test.
-func (e *embedded) age() {
-	e.mu.Lock()
-	now := time.Now()
-	passed := now.Sub(e.aged)
-	e.aged = now
-	e.mu.Unlock()
-	e.mini.FastForward(passed)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/a2139e8d/latchkey/store/embedded"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -68,6 +69,7 @@ var (
 	_ func(string, store.Options) (*store.Store, error)                    = store.Open
 	_ func(*redis.Pool, store.Options) *store.Store                        = store.New
 	_ func(transport.Client, store.Options) *store.Store                   = store.NewOn
+	_ func(store.Options) (*store.Store, error)                            = embedded.Open
 	_ func(*redis.Pool, locker.Options) *locker.Spin                       = locker.NewSpin
 	_ func(*redis.Pool, locker.Options) *locker.Timestamp                  = locker.NewTimestamp
 	_ func([]*redis.Pool, locker.Options) *locker.Redlock                  = locker.NewRedlock
