@@ -170,16 +170,16 @@ var programs = []program{
 		return s.chi(chimiddleware.Recoverer, sessions.Handler, chimiddleware.Compress(5))
 	}},
 	{"gin", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return recoverer(sessions.Handler(s.gin()))
+		return middleware.Recoverer(sessions.Handler(s.gin()))
 	}},
 	{"gin, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return gzip(recoverer(sessions.Handler(s.gin())))
+		return gzip(middleware.Recoverer(sessions.Handler(s.gin())))
 	}},
 	{"echo", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return recoverer(sessions.Handler(s.echo()))
+		return middleware.Recoverer(sessions.Handler(s.echo()))
 	}},
 	{"echo, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return gzip(recoverer(sessions.Handler(s.echo())))
+		return gzip(middleware.Recoverer(sessions.Handler(s.echo())))
 	}},
 }
 
