@@ -27,7 +27,7 @@ func serveUntil(ctx context.Context, server *http.Server, st *store.Store) error
 	finished := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		patience, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		patience, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 		defer cancel()
 		finished <- server.Shutdown(patience)
 	}()
