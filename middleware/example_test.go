@@ -147,7 +147,7 @@ func ExampleOptions_onError() {
 		},
 		OnCorrupt: func(r *http.Request, err error) error {
 			slog.Error("a session was damaged", "error", err)
-			return nil // begin an empty session
+			return nil // go on with an empty session
 		},
 	}
 }
@@ -421,7 +421,7 @@ func ExampleSessions_List() {
 func ExampleSessions_EndAll() {
 	mux.HandleFunc("POST /password", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
-		if !changePassword(r, s.User()) { // first, so that no login with the old password begins after EndAll
+		if !changePassword(r, s.User()) { // first, so that nobody logs in with the old password after EndAll
 			http.Error(w, "wrong password", http.StatusForbidden)
 			return
 		}
@@ -507,7 +507,7 @@ func ExampleOptions_token_cors() {
 		})
 	}
 	protection := http.NewCrossOriginProtection()
-	if err := protection.AddTrustedOrigin(app); err != nil { // otherwise its requests are a 403
+	if err := protection.AddTrustedOrigin(app); err != nil { // otherwise its requests are answered with 403
 		panic(err)
 	}
 	server.Handler = cors(protection.Handler(sessions.Handler(mux)))

@@ -17,17 +17,17 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// ASVS 7.1.1: the timeouts in the README are those that a session has if
+// ASVS 7.1.1: the timeouts in the guide are those that a session has if
 // nothing else is said.
 func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	t.Parallel()
-	readme := read(t, "../README.md")
+	guide := read(t, "README.md")
 	for _, row := range []string{
 		fmt.Sprintf(`\| .TTL. \| [^|]+ \| %.0f min \|`, records.DefaultTTL.Minutes()),
 		fmt.Sprintf(`\| .Lifetime. \| [^|]+ \| %.0f h \|`, records.DefaultLifetime.Hours()),
 	} {
-		if !regexp.MustCompile(row).MatchString(readme) {
-			t.Errorf("the README has no %s", row)
+		if !regexp.MustCompile(row).MatchString(guide) {
+			t.Errorf("the guide has no %s", row)
 		}
 	}
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {

@@ -61,7 +61,7 @@ func (s *shop) echo(around ...echo.MiddlewareFunc) *echo.Echo {
 }
 
 // Behind WrapMiddleware, a panic after something was written saves nothing. But echo believes that the
-// response has begun, and adds nothing to it. The README says so.
+// response has begun, and adds nothing to it. The guide says so.
 func TestEchosMiddlewareWhereAPanicComesLate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
@@ -74,7 +74,7 @@ func TestEchosMiddlewareWhereAPanicComesLate(t *testing.T) {
 }
 
 // Around echo, its error handler may use the session like any handler. Behind WrapMiddleware it comes too
-// late for that, which is logged. The README says so.
+// late for that, which is logged. The guide says so.
 func TestEchosErrorHandlerAndTheSession(t *testing.T) {
 	t.Parallel()
 	apologizing := func(e *echo.Echo) *echo.Echo {

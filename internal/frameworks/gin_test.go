@@ -75,7 +75,7 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 }
 
 // If the sessions are a middleware of gin, by the usual adapter, the response bypasses them, so no cookie
-// is set. The README says so.
+// is set. The guide says so.
 func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {

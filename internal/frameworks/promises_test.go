@@ -215,7 +215,7 @@ func TestWhatGoesWrong(t *testing.T) {
 }
 
 // If the panic is recovered inside, the handler's changes until then are saved, as for any handler that
-// responds 500. The README warns of it.
+// responds 500. The guide warns of it.
 func TestAPanicThatIsRecoveredInsideIsSaved(t *testing.T) {
 	each(t, recoveringInside, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)

@@ -152,7 +152,7 @@ type program struct {
 	of   func(*shop, *middleware.Sessions) http.Handler
 }
 
-// programs are all the orders that work. The README recommends recoverer, sessions, framework.
+// programs are all the orders that work. The guide recommends recoverer, sessions, framework.
 var programs = []program{
 	{"echo's middleware", func(s *shop, sessions *middleware.Sessions) http.Handler {
 		return s.echo(echomiddleware.Recover(), echo.WrapMiddleware(sessions.Handler))
@@ -167,19 +167,19 @@ var programs = []program{
 		return s.chi(chimiddleware.Compress(5), chimiddleware.Recoverer, sessions.Handler)
 	}},
 	{"chi, compressed inside", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return s.chi(chimiddleware.Recoverer, sessions.Handler, chimiddleware.Compress(5))
+		return s.chi(middleware.Recoverer, sessions.Handler, chimiddleware.Compress(5))
 	}},
 	{"gin", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return recoverer(sessions.Handler(s.gin()))
+		return middleware.Recoverer(sessions.Handler(s.gin()))
 	}},
 	{"gin, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return gzip(recoverer(sessions.Handler(s.gin())))
+		return gzip(middleware.Recoverer(sessions.Handler(s.gin())))
 	}},
 	{"echo", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return recoverer(sessions.Handler(s.echo()))
+		return middleware.Recoverer(sessions.Handler(s.echo()))
 	}},
 	{"echo, compressed", func(s *shop, sessions *middleware.Sessions) http.Handler {
-		return gzip(recoverer(sessions.Handler(s.echo())))
+		return gzip(middleware.Recoverer(sessions.Handler(s.echo())))
 	}},
 }
 
