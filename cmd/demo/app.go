@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -18,6 +19,27 @@ import (
 
 //go:embed page
 var page embed.FS
+
+//go:embed home.html
+var homeHTML string
+
+var homePage = template.Must(template.New("home").Parse(homeHTML))
+
+// home is the first page.
+func home(c config) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = homePage.Execute(w, map[string]any{ // the client may be gone
+			"Redis": c.redisKind(), "Lock": c.lock, "Work": fmt.Sprintf("%d ms", c.comparedWork().Milliseconds()),
+		})
+	}
+}
+
+// pageWork is how long the page's requests work at least. A browser runs only about six requests at once, and
+// on a fast machine those of nearly no time would hardly overlap: most values would be kept without a lock, too.
+const pageWork = 10 * time.Millisecond
+
+func (c config) comparedWork() time.Duration { return max(c.work, pageWork) }
 
 // mainCookie is the name of the cookie of the demo's main sessions.
 const mainCookie = "latchkey-demo"
@@ -42,7 +64,8 @@ type sessions func(http.Handler) http.Handler
 //	GET  /user     the name of the user who is signed in there
 //
 // -lock names the lock. The page compares sessions without and with a lock, so the same endpoints are also at
-// /compare/none/… and /compare/lock/…, each with its own session. Streams end when ctx ends.
+// /compare/none/… and /compare/lock/…, each with its own session, and with a /set that works for at least pageWork.
+// Streams end when ctx ends.
 func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog.Logger) (http.Handler, error) {
 	ofDevices, err := lockedSessions(c, st, log, mainCookie, sorryFor)
 	if err != nil {
@@ -53,10 +76,13 @@ func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog
 		compared = lockSpin
 	}
 	mux := http.NewServeMux()
-	for path, way := range map[string]struct{ lock, cookie string }{
-		"":              {c.lock, mainCookie},
-		"/compare/none": {lockNone, mainCookie + "-compare"},
-		"/compare/lock": {compared, mainCookie + "-compare"},
+	for path, way := range map[string]struct {
+		lock, cookie string
+		work         time.Duration
+	}{
+		"":              {c.lock, mainCookie, c.work},
+		"/compare/none": {lockNone, mainCookie + "-compare", c.comparedWork()},
+		"/compare/lock": {compared, mainCookie + "-compare", c.comparedWork()},
 	} {
 		by := c
 		by.lock = way.lock
@@ -64,7 +90,7 @@ func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog
 		if err != nil {
 			return nil, err
 		}
-		mount(mux, path, with, c.work)
+		mount(mux, path, with, way.work)
 	}
 	devices{ofDevices, log, ctx}.mount(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
@@ -83,6 +109,7 @@ func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog
 		return nil, err
 	}
 	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /{$}", home(c))
 	return http.NewCrossOriginProtection().Handler(secure(mux)), nil
 }
 

@@ -85,8 +85,8 @@ func (o outcome) verdict(c config) error {
 	return nil
 }
 
-// fire begins a session and sends n writes to it at once.
-func fire(ctx context.Context, handler http.Handler, n int) (outcome, error) {
+// fire begins a session, sends n writes to it at once, and ends it.
+func fire(ctx context.Context, handler http.Handler, n int) (_ outcome, err error) {
 	srv := httptest.NewServer(handler)
 	defer srv.Close()
 	jar, err := cookiejar.New(nil)
@@ -95,20 +95,27 @@ func fire(ctx context.Context, handler http.Handler, n int) (outcome, error) {
 	}
 	client := &http.Client{Jar: jar, Transport: &http.Transport{MaxIdleConnsPerHost: n}}
 	defer client.CloseIdleConnections()
-	post := func(path string, form url.Values) error {
+	post := func(ctx context.Context, path string, form url.Values) error {
 		_, err := call(ctx, client, http.MethodPost, srv.URL+path, form)
 		return err
 	}
-	if err := post("/reset", nil); err != nil { // the cookie must be there before the crowd
+	if err := post(ctx, "/reset", nil); err != nil { // the cookie must be there before the crowd
 		return outcome{}, err
 	}
+	defer func() { // also after an interrupt: a user's Redis must not keep the session
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if end := post(ctx, "/logout", nil); end != nil {
+			err = errors.Join(err, fmt.Errorf("the session is left in Redis until it expires: %w", end))
+		}
+	}()
 
 	var refused atomic.Int64
 	var crowd sync.WaitGroup
 	began := time.Now()
 	for i := range n {
 		crowd.Go(func() {
-			if post("/set", url.Values{"name": {strconv.Itoa(i)}}) != nil {
+			if post(ctx, "/set", url.Values{"name": {strconv.Itoa(i)}}) != nil {
 				refused.Add(1)
 			}
 		})

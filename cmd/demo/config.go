@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -20,11 +21,15 @@ type config struct {
 	redisFrom                  string   // the flag or variable that named them, for errors
 	ttl, lockWait, lease, work time.Duration
 	keys                       [][]byte // newest first
+	checks                     bool     // -check was given
 	check                      int
 }
 
-// errUsage marks a command line whose mistake package flag has already printed.
-var errUsage = errors.New("wrong usage")
+// A usageError is a mistake in the command line.
+type usageError struct {
+	error
+	printed bool // by package flag
+}
 
 // parseFlags reads the command line. The two flags that may hold a secret may also come from the environment,
 // since any user of the machine can read the arguments of a process. Package flag prints the defaults of
@@ -41,46 +46,60 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (co
 	f.DurationVar(&c.ttl, "ttl", 30*time.Minute, "idle timeout of a session")
 	f.DurationVar(&c.lockWait, "lock-wait", 10*time.Second, "longest wait for a session")
 	f.DurationVar(&c.lease, "lease", 10*time.Second, "how long a killed process keeps a session locked")
-	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
-	f.Var(&key, key.name, "signing `key` in hex, at least 32 bytes; empty: a random one; several, separated by\ncommas, newest first, while keys are rotated; if not given, the environment's LATCHKEY_KEY")
+	f.DurationVar(&c.work, "work", 0, "how long each /set holds its session; those of the page do so for at least "+pageWork.String())
+	f.Var(&key, key.name, "signing `key` in hex, at least 32 bytes, as openssl rand -hex 32 makes it; empty: a random one;\nseveral, separated by commas, newest first, while keys are rotated; if not given, the environment's\nLATCHKEY_KEY")
 	f.IntVar(&c.check, "check", 0, "do not serve, but make this `number` of concurrent writes and count those kept")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return c, err
 		}
-		return c, fmt.Errorf("%w: %w", errUsage, err)
+		return c, usageError{err, true}
 	}
+	f.Visit(func(given *flag.Flag) { c.checks = c.checks || given.Name == "check" })
 	urls.orFrom(getenv)
 	key.orFrom(getenv)
 	c.redisFrom = urls.from
 	if urls.value != "" {
 		c.redisURLs = strings.Split(urls.value, ",")
 	}
+	if f.NArg() > 0 {
+		return c, usageError{error: fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))}
+	}
+	if err := cmp.Or(c.validate(), c.setKeys(key)); err != nil {
+		return c, usageError{error: err}
+	}
+	return c, nil
+}
+
+// validate returns the first rule that c breaks.
+func (c config) validate() error {
 	switch {
-	case f.NArg() > 0:
-		return c, fmt.Errorf("unexpected argument %q: there are only flags, see -help", f.Arg(0))
-	case c.lock == lockAll && c.check == 0:
-		return c, errors.New("-lock all is for -check: a server has one lock")
+	case c.lock == lockAll && !c.checks:
+		return errors.New("-lock all is for -check: a server has one lock")
 	case c.lock != lockAll && !slices.Contains(locks, c.lock):
-		return c, fmt.Errorf("-lock is %q: it must be one of %s; with -check also %s", c.lock, strings.Join(locks, ", "), lockAll)
-	case c.check < 0:
-		return c, fmt.Errorf("-check is %d: it must not be negative", c.check)
+		return fmt.Errorf("-lock is %q: it must be one of %s; with -check also %s", c.lock, strings.Join(locks, ", "), lockAll)
+	case c.checks && c.check <= 0:
+		return fmt.Errorf("-check is %d: it must be a number of writes, such as 100; without -check the demo serves its page", c.check)
 	case c.work < 0:
-		return c, fmt.Errorf("-work is %v: it must not be negative", c.work)
+		return fmt.Errorf("-work is %v: it must not be negative", c.work)
 	case len(c.redisURLs) > 1 && !c.usesRedlock():
-		return c, fmt.Errorf("only -lock redlock uses more than one URL: %s has %d", c.redisFrom, len(c.redisURLs))
+		return fmt.Errorf("only -lock redlock uses more than one URL: %s has %d", c.redisFrom, len(c.redisURLs))
 	case len(c.redisURLs) > 0 && c.usesRedlock() && (len(c.redisURLs) < 3 || len(c.redisURLs)%2 == 0):
-		return c, fmt.Errorf("-lock %s needs an odd number of URLs, 3 or more: %s has %d", c.lock, c.redisFrom, len(c.redisURLs))
+		return fmt.Errorf("-lock %s needs an odd number of URLs, 3 or more: %s has %d", c.lock, c.redisFrom, len(c.redisURLs))
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"ttl", c.ttl}, {"lock-wait", c.lockWait}, {"lease", c.lease}} {
-		if d.value <= 0 {
-			return c, fmt.Errorf("-%s is %v: it must be positive", d.name, d.value)
+		if d.value < time.Millisecond {
+			return fmt.Errorf("-%s is %v: it must be at least 1ms", d.name, d.value)
 		}
 	}
-	return c, c.setKeys(key)
+	// Redlock reserves a part of its lease for clocks that differ.
+	if least := 10 * time.Millisecond; c.usesRedlock() && c.lease < least {
+		return fmt.Errorf("-lease is %v: -lock %s needs at least %v", c.lease, c.lock, least)
+	}
+	return nil
 }
 
 // setKeys decodes the signing keys, or makes a random one.
@@ -109,13 +128,26 @@ func (c config) redisName() string {
 	}
 	var names []string
 	for _, at := range c.redisURLs {
-		u, err := url.Parse(at)
-		if err != nil {
-			return "given by " + c.redisFrom
-		}
-		names = append(names, u.Scheme+"://"+u.Host+u.Path)
+		names = append(names, shown(at))
 	}
 	return strings.Join(names, ",")
+}
+
+// shown returns a URL that package store accepts, without user and password.
+func shown(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "a Redis"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}
+
+// redisNumber returns what names the URL at an index, without showing it.
+func (c config) redisNumber(i int) string {
+	if len(c.redisURLs) == 1 {
+		return c.redisFrom
+	}
+	return fmt.Sprintf("%s, URL %d of %d", c.redisFrom, i+1, len(c.redisURLs))
 }
 
 // redisKind returns the kind of Redis, for visitors, who must not see its address.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"go.uber.org/goleak"
 )
 
@@ -101,5 +102,33 @@ func TestTheDemoServes(t *testing.T) {
 	}
 	if log := p.Log(); !strings.Contains(log, "without __Host- and Secure") {
 		t.Errorf("the log does not mention the cookie:\n%s", log)
+	}
+}
+
+// The page compares requests that work for a while, and says for how long: a browser runs only a few at once, and
+// without work these would hardly overlap. It says on top that an embedded Redis forgets.
+func TestThePageComparesRequestsThatWork(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []struct {
+		demo    *demotest.Demo
+		work    time.Duration
+		says    string
+		forgets bool
+	}{
+		{demotest.Start(t), pageWork, "100 × 10 ms", true},
+		{demotest.Start(t, "-redis", redistest.Real(t).URL, "-work", "30ms"), 30 * time.Millisecond, "100 × 30 ms", false},
+	} {
+		c := newClient(t)
+		for _, way := range []string{"none", "lock"} {
+			began := time.Now()
+			post(t, c, kind.demo.URL+"/compare/"+way+"/set", "name", "a")
+			if took := time.Since(began); took < kind.work {
+				t.Errorf("a request %s took %v, want %v", way, took, kind.work)
+			}
+		}
+		page := get(t, c, kind.demo.URL+"/")
+		if !strings.Contains(page, kind.says) || strings.Contains(page, `id="forgets"`) != kind.forgets {
+			t.Errorf("the page should say %q, and that it forgets: %v\n%s", kind.says, kind.forgets, page)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func TestTheDevicesOfAUser(t *testing.T) {
 }
 
 // A user can sign out of this session, and a wrong name is refused. A user without other sessions is not
-// offered to end others, and a button that also ends this session says so.
+// offered to end others, and a button that also ends this session says so, and asks first.
 func TestSigningInAndOut(t *testing.T) {
 	t.Parallel()
 	p := demotest.Start(t, "-lock", "none") // the second page needs a lock nevertheless

@@ -87,3 +87,28 @@ func TestCheck(t *testing.T) {
 		t.Errorf("without a lock: %v\n%s", err, stdout.String())
 	}
 }
+
+// A check ends its sessions, so the Redis of whoever runs it keeps none: only for a minute what refuses late writes.
+func TestACheckLeavesNoSession(t *testing.T) {
+	t.Parallel()
+	for _, lock := range locks {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Real(t)
+			args := []string{"-check", "3", "-lock", lock, "-lock-wait", patience, "-redis", r.URL}
+			if lock == lockRedlock {
+				args[len(args)-1] += "," + redistest.Real(t).URL + "," + redistest.Real(t).URL
+			}
+			var stdout, stderr strings.Builder
+			if err := run(t.Context(), args, noEnv, &stdout, &stderr); err != nil && lock != lockNone {
+				t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+			}
+			for _, key := range r.Keys(t) {
+				left := r.Do(t, "PTTL", key)
+				if ms, ok := left.(int64); !ok || ms == -1 || ms > 60_000 { // -1: for ever, -2: it is gone by now
+					t.Errorf("it has left %s for %v ms", key, left)
+				}
+			}
+		})
+	}
+}

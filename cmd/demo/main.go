@@ -24,14 +24,18 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr); {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		os.Exit(2) // package flag has printed the error
-	default:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
 	}
+	usage, wrong := errors.AsType[usageError](err)
+	if !usage.printed {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+	}
+	if wrong {
+		os.Exit(2)
+	}
+	os.Exit(1)
 }
 
 // run is the program: it serves until ctx ends, or checks and returns.
@@ -46,7 +50,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer r.close()
-	if c.check > 0 {
+	if c.checks {
 		return check(ctx, c, r, log, stdout)
 	}
 	st, err := r.store(c)
@@ -65,12 +69,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 // handler must end its streams when ctx ends.
 func serve(ctx context.Context, c config, handler http.Handler, log *slog.Logger, stdout io.Writer) error {
 	l, err := net.Listen("tcp", c.addr)
-	if err != nil {
-		return err
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: choose another -addr, such as 127.0.0.1:0 for any free port", err)
+	} else if err != nil {
+		return fmt.Errorf("-addr: %w", err)
 	}
 	srv := newServer(handler, log)
 	fmt.Fprintf(stdout, "Latchkey demo: http://%s/\n", l.Addr())
 	log.Info("listening", "addr", l.Addr().String(), "redis", c.redisName(), "lock", c.lock)
+	if c.redisKind() == "embedded" {
+		log.Info("the embedded Redis forgets all sessions when the demo ends")
+	}
 	log.Info("plain HTTP: the cookie goes without __Host- and Secure")
 
 	drained := make(chan error, 1)

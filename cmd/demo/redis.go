@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/embeddedredis"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gomodule/redigo/redis"
 )
@@ -14,9 +15,9 @@ import (
 // A server is the demo's Redis, embedded or real, or several of them for Redlock. The sessions are in the
 // first one.
 type server struct {
-	urls  []string
-	pools []*redis.Pool
-	stop  []func() // functions that end the embedded servers
+	urls     []string // none: embedded
+	pools    []*redis.Pool
+	embedded []*embeddedredis.Redis
 }
 
 // nodes is the number of servers that are embedded for Redlock.
@@ -25,33 +26,45 @@ const nodes = 5
 func openRedis(ctx context.Context, c config) (*server, error) {
 	r := &server{urls: c.redisURLs}
 	if len(r.urls) == 0 {
-		if err := r.embed(c.usesRedlock()); err != nil {
-			r.close()
-			return nil, err
-		}
+		r.embed(c.usesRedlock())
+		return r, nil
 	}
-	for _, at := range r.urls {
-		r.pools = append(r.pools, &redis.Pool{MaxActive: 64, MaxIdle: 64, Wait: true,
-			DialContext: func(ctx context.Context) (redis.Conn, error) { return dial(ctx, at) }})
-	}
-	// Package store checks the URLs.
-	for _, at := range r.urls {
-		st, err := store.Open(at, store.Options{})
-		if err == nil {
-			err = st.Ping(ctx)
-			_ = st.Close() // only opened for the check
-		}
-		if err != nil {
+	for i, at := range r.urls {
+		if err := reach(ctx, at); err != nil {
 			r.close()
-			return nil, fmt.Errorf("%s: %w", c.redisFrom, err)
+			return nil, fmt.Errorf("%s: %w", c.redisNumber(i), err)
 		}
+		r.add(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) { return dial(ctx, at) }})
 	}
 	return r, nil
 }
 
+// reach checks a URL, as package store does, and whether its Redis replies.
+func reach(ctx context.Context, at string) error {
+	st, err := store.Open(at, store.Options{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := st.Ping(ctx); err != nil {
+		return fmt.Errorf("%s: %w", shown(at), err)
+	}
+	return nil
+}
+
+// add adds a server.
+func (r *server) add(pool *redis.Pool) {
+	pool.MaxActive, pool.MaxIdle, pool.Wait = 64, 64, true
+	r.pools = append(r.pools, pool)
+}
+
 // store opens the sessions.
 func (r *server) store(c config) (*store.Store, error) {
-	return store.Open(r.urls[0], store.Options{Lease: c.lease})
+	o := store.Options{Lease: c.lease}
+	if len(r.urls) == 0 {
+		return store.New(r.pools[0], o), nil
+	}
+	return store.Open(r.urls[0], o)
 }
 
 // dial connects to a Redis. Its URL has been checked.
@@ -72,24 +85,20 @@ func (r *server) close() {
 	for _, pool := range r.pools {
 		_ = pool.Close() // the process is about to end
 	}
-	for _, stop := range r.stop {
-		stop()
+	for _, redis := range r.embedded {
+		redis.Close()
 	}
 }
 
-// embed starts one Redis, or as many as Redlock needs.
-func (r *server) embed(redlock bool) error {
+// embed starts one Redis in this process, or as many as Redlock needs.
+func (r *server) embed(redlock bool) {
 	n := 1
 	if redlock {
 		n = nodes
 	}
 	for range n {
-		at, stop, err := startEmbedded()
-		if err != nil {
-			return err
-		}
-		r.urls = append(r.urls, at)
-		r.stop = append(r.stop, stop)
+		redis := embeddedredis.Start(nil)
+		r.embedded = append(r.embedded, redis)
+		r.add(redis.Pool())
 	}
-	return nil
 }

@@ -211,6 +211,14 @@ func (b *tab) signIn(page, name string) {
 	b.shows(".device[data-this]")
 }
 
+// endAll ends all sessions of the user, and answers the question whether that is meant.
+func (b *tab) endAll() {
+	b.t.Helper()
+	b.click("#ask-end-all")
+	b.shows("#sure:popover-open")
+	b.press("#end-all")
+}
+
 // devices returns the devices that the page lists, the newest first.
 func (b *tab) devices() []string {
 	b.t.Helper()
@@ -241,7 +249,7 @@ func TestTwoBrowsersOfAUser(t *testing.T) {
 			phone.fits(screen.name + "-ended")
 			phone.signIn(page, "ann")
 			laptop.shows("#end-others")
-			phone.press("#end-all")
+			phone.endAll()
 			phone.shows("#name")
 			if surprised := js[bool](phone, `document.querySelector('#over') !== null`); surprised {
 				t.Error("the phone has ended all sessions, and is surprised that its own is over")

@@ -2,9 +2,9 @@
 // for nothing else. Sessions work as on a real Redis, with their locks and timeouts, in this process alone. When
 // the store is closed or the program ends, all of them are forgotten, and the log says so at the start.
 //
-//	st, err := embedded.Open(store.Options{})
-//	if at := os.Getenv("REDIS_URL"); at != "" {
-//		st, err = store.Open(at, store.Options{})
+//	st, err := store.Open(os.Getenv("REDIS_URL"), store.Options{})
+//	if os.Getenv("REDIS_URL") == "" {
+//		st, err = embedded.Open(store.Options{})
 //	}
 //
 // The Redis has no port, so no other program can read it. It is miniredis, whose scripts are much slower than those of

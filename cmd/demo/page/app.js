@@ -1,6 +1,6 @@
 'use strict';
 
-const WAYS = [['none', 'Without a lock'], ['lock', 'With the lock']];
+const WAYS = [['none', 'Without a lock', 'side by side'], ['lock', 'With the lock', 'one by one']];
 const NAMES = Array.from({ length: 100 }, (_, i) => 'p' + String(i + 1).padStart(3, '0'));
 const TIMEOUT_MS = 60_000; // counts the time a request queues in the browser, too
 
@@ -38,7 +38,7 @@ function say(selector, text, isError = false) {
 }
 
 // panel wraps one of the two sections.
-function panel(way) {
+function panel(way, order) {
   const root = document.getElementById(way);
   const grid = $('.grid', root);
   const cells = new Map(NAMES.map((name) => {
@@ -69,7 +69,7 @@ function panel(way) {
       $('[data-lost]', root).textContent = lost.join(', ') || 'none';
       $('[data-lost]', root).scrollTop = 0;
       $('[data-total]', root).textContent = lost.length || '';
-      this.meta(`${ms} ms` + (failed ? `, ${failed} failed` : ''));
+      this.meta(`${(ms / 1000).toFixed(1)} s, ${order}` + (failed ? `, ${failed} failed` : ''));
       grid.setAttribute('aria-label', `100 requests: ${kept} kept, ${lost.length} lost, ${failed} failed`);
     },
   };
@@ -99,7 +99,7 @@ async function runSide(way, view) {
     }
     view.meta(`${++answered} of ${NAMES.length} done`);
   }));
-  const ms = Math.round(performance.now() - start);
+  const ms = performance.now() - start;
 
   let params;
   try {
@@ -118,7 +118,7 @@ async function runSide(way, view) {
   return result;
 }
 
-const views = Object.fromEntries(WAYS.map(([way]) => [way, panel(way)]));
+const views = Object.fromEntries(WAYS.map(([way, , order]) => [way, panel(way, order)]));
 
 function sentence(label, { kept, lost, failed, firstError }) {
   const n = NAMES.length;
@@ -207,8 +207,3 @@ $('#fire').addEventListener('click', run);
 step(count, '');
 // Meanwhile another window may have counted, signed in, or ended the session.
 document.addEventListener('visibilitychange', () => { if (!document.hidden) step(count); });
-ask('info').then((text) => {
-  const info = JSON.parse(text);
-  $('#info-redis').textContent = info.redis;
-  $('#info-lock').textContent = info.lock;
-}).catch(() => {}); // only the footer: the dashes stay

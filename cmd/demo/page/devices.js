@@ -79,12 +79,14 @@ function refresh() {
 }
 
 // show replaces the content. The keyboard's focus stays where it was, or goes
-// to the form in which to sign in again.
+// to the form in which to sign in again. An open question is closed: the list to
+// which it belongs has changed.
 function show(fresh) {
   const focused = content.contains(document.activeElement) ? document.activeElement : null;
   content.replaceChildren(...fresh.childNodes);
   if (!focused) return;
-  const same = [...content.querySelectorAll('button')].find((b) => b.id === focused.id && b.value === focused.value);
+  const id = focused.closest('#sure') ? 'ask-end-all' : focused.id;
+  const same = [...content.querySelectorAll('button')].find((b) => b.id === id && b.value === focused.value);
   (same ?? content.querySelector('#name'))?.focus();
 }
 
