@@ -40,7 +40,13 @@ func Encode(v any) (string, error) {
 	case !json.Valid(raw):
 		return "", errTooDeep
 	}
-	return string(raw[1 : len(raw)-1]), nil
+	text := string(raw[1 : len(raw)-1])
+	if text != "null" {
+		if err := checkStorable(v); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
 }
 
 // replaced reports whether the encoder replaced invalid UTF-8. The encoder writes the escape \ufffd only for
