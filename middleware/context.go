@@ -20,6 +20,7 @@ type handlerContext struct {
 	context.Context // of the request as it came in
 	request         *request
 	session         *session.Session // set before the handler runs; nil in mode Lazy
+	mayRunAgain     bool             // the handler; set before it runs
 
 	mu       sync.Mutex // guards the rest
 	own      context.Context
@@ -27,6 +28,7 @@ type handlerContext struct {
 	ended    bool                    // without a cause, before own was made
 	returned bool                    // the handler has returned
 	waiting  context.CancelCauseFunc // ends a Reopen that waits; nil if there is none
+	routing  *routing                // of a chi router; nil until it is asked for
 }
 
 // String hides the fields from code that prints a context, since the fields change.
@@ -98,7 +100,11 @@ func (c *handlerContext) Value(key any) any {
 			return c.session
 		}
 	}
-	return c.current().Value(key)
+	value := c.current().Value(key)
+	if c.mayRunAgain && isChiContext(value) {
+		c.keepRouting(value)
+	}
+	return value
 }
 
 // current returns own or, as long as the two do not differ, the context that own is derived from.

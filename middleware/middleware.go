@@ -259,6 +259,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, patte
 	}
 	rw.run(next)
 	if rw.failed != nil && rw.request.runsAgain() { // see optimistic.go
+		rw.request.context.restoreRouting()
 		rw.secondResponse().run(next)
 	}
 }
@@ -299,6 +300,7 @@ func (rw *response) run(next http.Handler) {
 	if rq.first != nil {
 		rw.draft = rw.newDraft()
 	}
+	rq.context.mayRunAgain = rq.mayRunAgain()
 	writer := http.ResponseWriter(rw)
 	if offers[http.Hijacker](rw.around) {
 		writer = hijackable{rw}

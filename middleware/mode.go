@@ -25,10 +25,11 @@ const (
 	// round trip if no other request has changed or locked the session. Otherwise the session is locked as in
 	// mode Exclusive. If another request has changed the session, the first run's changes and response are
 	// discarded, and the handler runs again on the current data. Two effects of the first run stay: its
-	// informational responses, and its changes to the values of the request's context. Side effects that must
-	// not happen twice, such as mail, belong after a successful session.Commit, which may fail with
-	// store.ErrConflict, or in a route with another mode. Optimistic is for GET, HEAD, OPTIONS and TRACE;
-	// another method is an error. A request with a body, or inside other Sessions, is Exclusive.
+	// informational responses, and its changes to the values of the request's context, except those that a chi
+	// router around the sessions makes. Side effects that must not happen twice, such as mail, belong after a
+	// successful session.Commit, which may fail with store.ErrConflict, or in a route with another mode.
+	// Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A request with a body, or
+	// inside other Sessions, is Exclusive.
 	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and then acts like Exclusive. A Start that
 	// fails may be repeated. All calls together wait for at most LockWait, and later calls try once.

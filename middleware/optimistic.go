@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
@@ -52,11 +53,12 @@ import (
 // # What the second run has
 //
 // The second run has its own request, response, context and session. The request is a deep copy of the first
-// run's request at its beginning: header, URL, forms, trailers. Only the values in the context are shared. What
-// the first run has done to its response and the connection is discarded: see draft.go. But an informational
-// response, such as 103, has been sent. The first run's context ends before the second run begins, so a
-// goroutine that is left of the first run sees that end. Such a goroutine cannot change the second run's
-// session. Nor can it change the response by the first run's ResponseWriter or header.
+// run's request at its beginning: header, URL, forms, trailers. Only the values in the context are shared, and
+// the state of a chi router among them is put back: see routing.go. What the first run has done to its response and
+// the connection is discarded: see draft.go. But an informational response, such as 103, has been sent. The first
+// run's context ends before the second run begins, so a goroutine that is left of the first run sees that end. Such
+// a goroutine cannot change the second run's session. Nor can it change the response by the first run's
+// ResponseWriter or header.
 
 var (
 	safeMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
@@ -153,6 +155,12 @@ func (c *commit) conflict(after string, err error) error {
 	}
 	return fmt.Errorf("middleware: session %s: another request has changed it, "+
 		"and the handler cannot run again after %s: %w", c.rq.identity.knownID(), after, err)
+}
+
+// mayRunAgain reports whether the handler, which is about to run, may run a second time. In mode Lazy its route may
+// be optimistic.
+func (rq *request) mayRunAgain() bool {
+	return rq.first != nil || rq.lazy != nil && slices.Contains(safeMethods, rq.base.Method)
 }
 
 // runsAgain reports whether the handler's work was discarded.

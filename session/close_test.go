@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,8 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 		"raw JSON that is not UTF-8": {"key", json.RawMessage("\"\xff\""), "UTF-8"},
 		"raw JSON that is not JSON":  {"key", json.RawMessage(`{`), "unexpected end"},
 		"deeper than can be read":    {"key", deep, "too deep"},
+		"error":                      {"key", errors.New("x"), "a *errors.errorString cannot be stored: errors.errorString has no exported field"},
+		"value without a pointer":    {"key", *big.NewInt(1), "only a *big.Int encodes itself: store a pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

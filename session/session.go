@@ -71,10 +71,21 @@ type Session struct {
 // Set stores v under key, replacing what was there.
 //
 // The value is encoded as JSON before Set returns, so later changes to v are not seen. Integers of any size,
-// [time.Time] (to the nanosecond, without its monotonic clock) and nested structs come back exactly. What JSON
-// cannot hold is an error that sticks and fails the commit: functions, channels, NaN, and keys or strings that
-// are not valid UTF-8, which JSON would alter silently (store a []byte instead). So is a value for which the
-// session has no room: that error wraps the store's ErrTooLarge.
+// [time.Time] (to the nanosecond, without its monotonic clock) and the exported fields of structs come back
+// exactly. As always with encoding/json, two things do not:
+//
+//   - Unexported fields are dropped. So a [net/url.URL] comes back without its user name and password: store its
+//     String instead.
+//   - A struct in an interface, such as a field of type any, comes back as a map[string]any.
+//
+// A value that JSON cannot hold is an error, which sticks and fails the commit:
+//
+//   - functions, channels, NaN;
+//   - keys and strings that are not valid UTF-8, which JSON would alter silently: store a []byte instead;
+//   - a struct of which JSON would keep nothing, since it has fields but no exported field, and neither MarshalJSON
+//     nor MarshalText: errors.New("x"), a [sync.Mutex]. The same holds for a pointer to such a struct, and for a slice,
+//     array or map with such elements;
+//   - a value for which the session has no room: this error wraps the store's ErrTooLarge.
 func (s *Session) Set(key string, v any) {
 	raw, err := values.Encode(v)
 	if err == nil && !utf8.ValidString(key) {

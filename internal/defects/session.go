@@ -29,4 +29,7 @@ if e = f(u.session); e == nil {
 	{"P1", "a flash message is shown again",
 		edits(overlay.In("session", "Pop").Replace("s.Delete(k)", "_ = k")),
 		seenBy(tests("session", ""))},
+	{"P2", "a value of which JSON keeps nothing is stored",
+		edits(overlay.In("internal/values", "emptied").Return("nil, false")),
+		seenBy(tests("session", "TestAValueOfWhichJSONWouldKeepNothingFailsTheCommit"))},
 }

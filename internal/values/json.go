@@ -43,7 +43,13 @@ func Encode(v any) (string, error) {
 	case !json.Valid(raw):
 		return "", errTooDeep
 	}
-	return string(raw[1 : len(raw)-1]), nil
+	text := string(raw[1 : len(raw)-1])
+	if text != "null" {
+		if err := checkStorable(v); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
 }
 
 // Decode stores the value that raw encodes in *v.

@@ -1,8 +1,8 @@
 // Package values holds a session's values: strings of JSON by key, and how they are stored.
 //
 // The encoded form is one JSON object with sorted keys, whose values are the bytes that [Encode] returned:
-// equal sessions are equal bytes, and people can read them. json.go encodes and decodes one value, format.go
-// all of them.
+// equal sessions are equal bytes, and people can read them. json.go encodes and decodes one value, unstorable.go
+// says which values cannot be encoded, format.go encodes and decodes all of them.
 package values
 
 import (
