@@ -36,7 +36,7 @@ func TestReadmeCodeIsCompiled(t *testing.T) {
 	}
 }
 
-// Every relative link in a page leads to a file, and its anchor to a heading of it.
+// Every relative link in a page leads to a file, and its anchor to a heading of it, or to a place that has a name.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	pages := files(t, ".md")
@@ -81,6 +81,7 @@ var (
 	inCode      = regexp.MustCompile("`[^`\n]*`")
 	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading     = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	named       = regexp.MustCompile(`<a id="([^"]+)"></a>`)
 	punctuation = regexp.MustCompile(`[^\p{L}\p{N}_-]`)
 )
 
@@ -113,7 +114,8 @@ func brokenLinks(pages map[string]string, path string) (broken []string) {
 }
 
 // anchors returns what the headings of a page are called in links, by GitHub's rules: in
-// lower case, without punctuation, with - for each space, and numbered if repeated.
+// lower case, without punctuation, with - for each space, and numbered if repeated. A place may
+// also have a name of its own.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
@@ -125,7 +127,24 @@ func anchors(page string) map[string]bool {
 		}
 		found[unique] = true
 	}
+	for _, a := range named.FindAllStringSubmatch(inCode.ReplaceAllString(page, ""), -1) {
+		found[a[1]] = true
+	}
 	return found
+}
+
+// No two places of a page have the same name, and no name is that of a heading: a link would lead to the first.
+func TestNamesOfPlacesAreUnique(t *testing.T) {
+	t.Parallel()
+	for path, page := range files(t, ".md") {
+		found := anchors(named.ReplaceAllString(page, "")) // those of headings
+		for _, a := range named.FindAllStringSubmatch(page, -1) {
+			if found[a[1]] {
+				t.Errorf("%s has two places called %s", path, a[1])
+			}
+			found[a[1]] = true
+		}
+	}
 }
 
 // files returns the text of all files of the repository, in any module, whose names end

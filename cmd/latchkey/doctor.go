@@ -11,7 +11,8 @@ import (
 const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
 memory, persistence, replicas, rights, clock, cluster; on each node. A line that
 begins with "wrong" says what to set, and makes the exit status 1. A line that
-begins with "note" depends on your needs. Nothing is changed.
+begins with "note" depends on your needs. Nothing is changed. store/SYMPTOMS.md
+says what mistakes look like in a program's log.
 `
 
 // The levels of a finding.

@@ -28,13 +28,13 @@ func (d *diagnosis) persistence() {
 // disk checks that Redis could write to its disk: otherwise it refuses writes.
 func (d *diagnosis) disk() {
 	if d.number("loading") == 1 {
-		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands meanwhile: wait")
+		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait (store/SYMPTOMS.md#loading)")
 	}
 	well := true
 	for _, name := range []string{"aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"} {
 		if status := d.info[name]; status != "" && status != "ok" {
 			well = false
-			d.say(wrong, name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused (MISCONF)", name, status)
+			d.say(wrong, name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused (store/SYMPTOMS.md#misconf)", name, status)
 		}
 	}
 	if well && d.info["rdb_last_bgsave_status"] != "" {

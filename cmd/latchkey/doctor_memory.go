@@ -50,7 +50,7 @@ func (d *diagnosis) memory() {
 		d.say(note, name, "maxmemory is not set, and %s are in use: set it, so that a full Redis refuses writes, and is not killed",
 			size(float64(used)))
 	case used > most/4*3:
-		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats)",
+		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats, store/SYMPTOMS.md#full)",
 			size(float64(used)), 100*used/most)
 	default:
 		d.say(fine, name, "used_memory is %s, %d %% of maxmemory", size(float64(used)), 100*used/most)
@@ -67,7 +67,7 @@ func (d *diagnosis) evictions() {
 	case d.info["maxmemory_policy"] == "noeviction":
 		d.say(note, "evicted_keys", "evicted_keys is %d, from before maxmemory-policy was noeviction: CONFIG RESETSTAT sets it to 0", n)
 	default:
-		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out", n)
+		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out (store/SYMPTOMS.md#evicted)", n)
 	}
 }
 
@@ -78,7 +78,7 @@ func (d *diagnosis) connections() {
 	case n == 0:
 		d.say(fine, "rejected_connections", "rejected_connections is 0")
 	default:
-		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, plus the needs of other clients",
+		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, plus the needs of other clients (store/SYMPTOMS.md#maxclients)",
 			n, cmp.Or(d.info["maxclients"], "too low"))
 	}
 }

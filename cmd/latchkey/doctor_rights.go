@@ -21,6 +21,7 @@ var (
 		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
 	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
+	// Rueidis also uses +unsubscribe and can do without.
 	notifyRights = rights("+publish PUBLISH CHANNEL 1", "+subscribe SUBSCRIBE CHANNEL",
 		"+pubsub|numsub PUBSUB NUMSUB CHANNEL")
 	clusterRights       = rights("+cluster|slots CLUSTER SLOTS", "+cluster|shards CLUSTER SHARDS", "+asking ASKING")

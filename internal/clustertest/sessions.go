@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,19 +162,15 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 		}
 		done := make(chan error)
 		go func() { done <- save(t.Context(), a, id, strings.Repeat("x", 100<<10)) }()
-		redistest.Await(t, "it listens", func() error {
-			for _, node := range nodes {
-				if text(node.Do(t, "PUBSUB", "SHARDCHANNELS"))+text(node.Do(t, "PUBSUB", "CHANNELS")) != "[][]" {
-					return nil
-				}
-			}
-			return errors.New("nobody does")
-		})
+		redistest.Eventually(t, "it listens", func() bool { return anyListens(t, nodes) })
 		h.Release(t.Context())
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+	a.Close()
+	b.Close()
+	redistest.Eventually(t, "nobody listens any more", func() bool { return !anyListens(t, nodes) })
 	for _, node := range nodes {
 		for _, refused := range node.Do(t, "ACL", "LOG").([]any) {
 			// Clients work without these: whether it is a cluster, and their own names.
@@ -182,6 +179,12 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 			}
 		}
 	}
+}
+
+func anyListens(t *testing.T, nodes []*redistest.Server) bool {
+	return slices.ContainsFunc(nodes, func(node *redistest.Server) bool {
+		return text(node.Do(t, "PUBSUB", "SHARDCHANNELS"))+text(node.Do(t, "PUBSUB", "CHANNELS")) != "[][]"
+	})
 }
 
 // An address that leads nowhere, or to a silent server, does not matter if another one works.

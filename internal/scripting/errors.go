@@ -18,8 +18,18 @@ func refused(refusal error) error {
 	case strings.HasPrefix(refusal.Error(), moving):
 		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: use rueidisstore.Open or goredisstore.New: %w",
 			transport.ErrRefused, refusal)
+	case lacksRight(refusal):
+		return fmt.Errorf("%w: the Redis user lacks a right, which ACL LOG names: %w", transport.ErrRefused, refusal)
 	}
 	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
+}
+
+// lacksRight reports whether Redis has refused a command since its user may not run it, or not on that key. In a
+// script Redis 7.0 does not say which command that was.
+func lacksRight(refusal error) bool {
+	text := refusal.Error()
+	return strings.HasPrefix(text, "NOPERM ") || strings.Contains(text, "The user executing the script can't ") ||
+		strings.Contains(text, "ACL failure in script")
 }
 
 // MaybeDone reports whether a round trip with this error may have been done.

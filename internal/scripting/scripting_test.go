@@ -71,7 +71,8 @@ func TestRunFails(t *testing.T) {
 	}{
 		"Redis is full":               {[]any{refusal(full)}, nil, "it is full: " + full, false, false},
 		"Redis is a cluster":          {[]any{refusal("MOVED 3999 127.0.0.1:6381")}, nil, "it is a cluster", false, false},
-		"Redis says no":               {[]any{refusal("NOPERM no permissions")}, nil, "unavailable: NOPERM no permissions", false, false},
+		"Redis says no":               {[]any{refusal("ERR no")}, nil, "unavailable: ERR no", false, false},
+		"a right is missing":          {[]any{refusal("NOPERM no permissions")}, nil, "ACL LOG names: NOPERM no permissions", false, false},
 		"there is no connection":      {[]any{errRefused}, errNobody, "", false, false},
 		"Redis hangs":                 {[]any{errSilent}, nil, "", true, true},
 		"it broke, and Redis says no": {[]any{errBroken, refusal(full)}, nil, full, true, false},

@@ -10,6 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/goredisstore"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // With a cluster. For one server use redis.NewClient, for Sentinel redis.NewFailoverClient.
@@ -42,4 +43,9 @@ func ExampleNewClient() {
 	jobs := locker.NewRedlockOn(nodes, locker.Options{Timeout: 200 * time.Millisecond})
 	reports := locker.New(locker.SpinAlgorithm(nodes[0]), locker.Options{})
 	_, _ = jobs, reports
+}
+
+// go-redis writes lines of its own while Redis is unavailable. They say no more than Latchkey's line does.
+func Example_silent() {
+	logging.Disable() // of github.com/redis/go-redis/v9/logging
 }

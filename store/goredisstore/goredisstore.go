@@ -37,9 +37,19 @@
 // (PoolSize). While requests wait for sessions that other processes hold, there is one more connection, for
 // notifications; on a cluster there is one for each of these sessions.
 //
-// On a cluster the Redis user needs two more rights than on one server: +cluster|slots and +asking. With
-// +spublish and +ssubscribe for the channels latchkey:wake:*, a process that waits for a session is notified
-// when its turn comes.
+// # Rights
+//
+// A Redis user needs these rights, which store/REDIS.md explains:
+//
+//	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
+//	logins       +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
+//	to be woken  +publish +subscribe +pubsub|numsub &latchkey:wake:*
+//	cluster      +cluster|slots +asking, and to be woken +spublish +ssubscribe &latchkey:wake:*
+//
+// # Log lines of go-redis
+//
+// While Redis is unavailable, go-redis writes lines of its own, without a level. Latchkey's log line says the same.
+// logging.Disable, in github.com/redis/go-redis/v9/logging, silences go-redis for the whole program.
 package goredisstore
 
 import (

@@ -74,19 +74,19 @@ func TestDemotedServerIsLeft(t *testing.T) {
 	clustertest.LeavesDemoted(t, openServer, 5)
 }
 
+// The rights in the package's comment are enough on one server, also to wait.
+func TestLeastRights(t *testing.T) {
+	t.Parallel()
+	clustertest.RightsSuffice(t, openServer, "goredisstore.go")
+}
+
 // On a cluster, and with Sentinel, all promises hold while slots move and masters die.
 func TestOnCluster(t *testing.T) {
 	if !*onCluster {
 		t.Skip("left out: clusters and Sentinel, without -cluster")
 	}
 	t.Parallel()
-	// The rights of one server, in store/REDIS.md, and the rights that the package's comment adds.
-	rights := []any{
-		"resetkeys", "~latchkey:*", "resetchannels", "-@all",
-		"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
-		"+cluster|slots", "+asking",
-		"+spublish", "+ssubscribe", "&latchkey:wake:*", // optional
-	}
+	rights := clustertest.Rights(t, "goredisstore.go", "one server", "cluster")
 	clustertest.Run(t, openWay, rights, map[string]func(t *testing.T, c *redistest.Cluster){
 		"HalfOfAnExchangeIsRedirected": halfOfAnExchangeIsRedirected,
 		"ClusterBehindAClient":         clusterBehindAClient,

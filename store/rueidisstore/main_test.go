@@ -3,8 +3,6 @@ package rueidisstore
 import (
 	"flag"
 	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,25 +82,6 @@ func number(t testing.TB, reply any) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// rights returns the rights in the package's comment for a topology, in the form of ACL SETUSER.
-func rights(t *testing.T, topology string) (all []any) {
-	t.Helper()
-	page, err := os.ReadFile("rueidisstore.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := regexp.MustCompile(`(?m)^//\t` + topology + ` +(.*)$`).FindStringSubmatch(string(page))
-	if line == nil {
-		t.Fatalf("no rights for %q", topology)
-	}
-	for _, word := range strings.Fields(line[1]) {
-		if strings.ContainsAny(word[:1], "+&~-") || strings.HasPrefix(word, "reset") {
-			all = append(all, strings.TrimSuffix(word, ","))
-		}
-	}
-	return all
 }
 
 func opened(t testing.TB, o rueidis.ClientOption, timeout time.Duration) *client {

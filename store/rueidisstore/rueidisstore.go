@@ -19,12 +19,15 @@
 // the connections to sentinels, and all certificates must be for the first host. If each server has its own
 // name, set TLSConfig.ServerName to "".
 //
-// A Redis user needs the rights in store/REDIS.md, and more on some topologies:
+// A Redis user needs these rights, which store/REDIS.md explains:
 //
 //	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
+//	logins       +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
 //	to be woken  +publish +subscribe +unsubscribe +pubsub|numsub &latchkey:wake:*
 //	Sentinel     +role
-//	cluster      +cluster|slots +cluster|shards +asking, and to be woken +spublish +ssubscribe +sunsubscribe
+//	cluster      +cluster|slots +cluster|shards +asking, and to be woken +spublish +ssubscribe +sunsubscribe &latchkey:wake:*
+//
+// Rueidis asks a single server for cluster|slots. A refusal is harmless, but stands in ACL LOG.
 //
 // # What the store sets
 //

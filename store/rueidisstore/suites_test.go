@@ -94,7 +94,7 @@ func TestOnCluster(t *testing.T) {
 		t.Skip("left out: clusters and Sentinel, without -cluster")
 	}
 	t.Parallel()
-	all := append(append(rights(t, "one server"), rights(t, "to be woken")...), rights(t, "cluster")...)
+	all := clustertest.Rights(t, "rueidisstore.go", "one server", "cluster")
 	clustertest.Run(t, openWay, all, map[string]func(t *testing.T, c *redistest.Cluster){
 		"NoOtherDatabase": noOtherDatabase,
 	})
@@ -138,8 +138,5 @@ func connected(t testing.TB, o rueidis.ClientOption, timeout time.Duration) tran
 // The rights in the package's comment are enough on one server, also to wait.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
-	all := append(rights(t, "one server"), rights(t, "to be woken")...)
-	clustertest.LeastRights(t, openWay, []*redistest.Server{redistest.Real(t)}, all, func(_ *store.Store, live func(id string)) {
-		live("id")
-	})
+	clustertest.RightsSuffice(t, openWay, "rueidisstore.go")
 }

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A symptom is a row of SYMPTOMS.md.
+type symptom struct {
+	says  string // by the row and, once Redis is ill, by the store
+	ill   func(t *testing.T, s *redistest.Server)
+	flags []string // of Redis
+	user  string   // in the store's URL
+}
+
+// leastRights are those of REDIS.md.
+var leastRights = strings.Fields("on >pw resetkeys ~latchkey:* -@all " +
+	"+ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha")
+
+// symptoms have the names of their rows.
+var symptoms = map[string]symptom{
+	"refused":     {says: "connection refused", ill: func(t *testing.T, s *redistest.Server) { s.Stop(t) }},
+	"no-reply":    {says: "no reply: i/o timeout", ill: func(t *testing.T, s *redistest.Server) { s.Pause(t) }},
+	"maxclients":  {says: "max number of clients reached", ill: set("maxclients", "1")},
+	"password":    {says: "WRONGPASS", user: "app:wrong@", ill: allow()},
+	"no-password": {says: "NOAUTH", ill: set("requirepass", "secret")},
+	"password-unset": {says: "called without any password configured", user: ":secret@",
+		ill: func(*testing.T, *redistest.Server) {}},
+	"noperm":     {says: "NOPERM", user: "app:pw@", ill: allow("resetkeys", "~other:*")},
+	"full":       {says: "it is full: OOM command not allowed", ill: func(t *testing.T, s *redistest.Server) { s.Fill(t) }},
+	"misconf":    {says: "MISCONF", ill: failToSave},
+	"noreplicas": {says: "NOREPLICAS", ill: set("min-replicas-to-write", "1")},
+	"readonly":   {says: "READONLY", ill: isReplica},
+	"masterdown": {says: "MASTERDOWN", flags: []string{"--replica-serve-stale-data", "no"}, ill: isReplica},
+	"loading":    {says: "LOADING", flags: []string{"--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024"}, ill: load},
+	"busy":       {says: "BUSY", flags: []string{"--busy-reply-threshold", "20"}, ill: keepBusy},
+	"clusterdown": {says: "CLUSTERDOWN", flags: []string{"--cluster-enabled", "yes"},
+		ill: func(*testing.T, *redistest.Server) {}},
+}
+
+// The page names what the log says: with a real Redis that is ill, the error has the words of the row.
+func TestSymptoms(t *testing.T) {
+	t.Parallel()
+	for name, want := range symptoms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantRow(t, name, want.says)
+			s := redistest.Real(t, want.flags...)
+			want.ill(t, s)
+			st := openedAt(t, "redis://"+want.user+s.Addr)
+			wantToSay(t, want.says, func(id string) error {
+				return errors.Join(st.Ping(t.Context()), st.engine.Create(t.Context(), id, []byte("1"), records.Terms{}))
+			})
+		})
+	}
+}
+
+// Redis 7.0 does not name the command that a script may not run. The store says where to find it.
+func TestARightThatAScriptLacks(t *testing.T) {
+	t.Parallel()
+	const in70, later = "The user executing the script can't run this command or subcommand", "ACL failure in script"
+	wantRow(t, "noperm-in-script", in70)
+	wantRow(t, "noperm-in-script", later)
+	s := redistest.Real(t)
+	allow("-set")(t, s)
+	err := openedAt(t, "redis://app:pw@"+s.Addr).engine.Create(t.Context(), theID, []byte("1"), records.Terms{})
+	if err == nil || !strings.Contains(err.Error(), in70) && !strings.Contains(err.Error(), later) {
+		t.Errorf("error %v is not in the page", err)
+	}
+	wantMessage(t, err, []string{"lacks a right, which ACL LOG names"})
+	for _, entry := range s.Do(t, "ACL", "LOG").([]any) {
+		if strings.Contains(fmt.Sprintf("%s", entry), "object set") {
+			return
+		}
+	}
+	t.Error("ACL LOG does not name set")
+}
+
+// wantRow checks that a row of the page has these words.
+func wantRow(t *testing.T, name, words string) {
+	t.Helper()
+	page, err := os.ReadFile("SYMPTOMS.md")
+	must(t, err)
+	row := regexp.MustCompile(`(?m)^\| <a id="` + name + `"></a>(.*?) \|`).FindSubmatch(page)
+	if row == nil || !strings.Contains(string(row[1]), words) {
+		t.Errorf("the row %s does not say %q: %s", name, words, row)
+	}
+}
+
+// wantToSay waits until the error of a try, each with another id, has these words.
+func wantToSay(t *testing.T, words string, try func(id string) error) {
+	t.Helper()
+	n := 0
+	redistest.Await(t, "the store says "+words, func() error {
+		n++
+		err := try(fmt.Sprintf("%s%04d", theID[:12], n))
+		if err != nil && strings.Contains(err.Error(), words) {
+			return nil
+		}
+		return cmp.Or(err, errors.New("all is well"))
+	})
+}
+
+func openedAt(t *testing.T, url string) *Store {
+	t.Helper()
+	st, err := Open(url, Options{Timeout: time.Second})
+	must(t, err)
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+func set(name, value string) func(*testing.T, *redistest.Server) {
+	return func(t *testing.T, s *redistest.Server) { s.Do(t, "CONFIG", "SET", name, value) }
+}
+
+// allow makes the user app, with the least rights and these rules.
+func allow(rules ...string) func(*testing.T, *redistest.Server) {
+	return func(t *testing.T, s *redistest.Server) {
+		args := []any{"SETUSER", "app"}
+		for _, rule := range append(leastRights, rules...) {
+			args = append(args, rule)
+		}
+		s.Do(t, "ACL", args...)
+	}
+}
+
+func isReplica(t *testing.T, s *redistest.Server) { s.Do(t, "REPLICAOF", "127.0.0.1", "1") }
+
+// failToSave makes a snapshot fail: its file is a directory that is not empty.
+func failToSave(t *testing.T, s *redistest.Server) {
+	setting := func(name string) string {
+		pair, err := redis.Strings(s.Do(t, "CONFIG", "GET", name), nil)
+		must(t, err)
+		return pair[1]
+	}
+	must(t, os.MkdirAll(filepath.Join(setting("dir"), setting("dbfilename"), "full"), 0o700))
+	set("save", "3600 1000000")(t, s)
+	s.Do(t, "BGSAVE")
+}
+
+// load makes Redis load its data, for two seconds or more.
+func load(t *testing.T, s *redistest.Server) {
+	s.Do(t, "EVAL", `for i = 1, 200 do redis.call('SET', i, string.rep('x', 2000)) end`, 0)
+	set("key-load-delay", "10000")(t, s) // µs for each key
+	begin(t, s, "DEBUG", "RELOAD")
+}
+
+// keepBusy makes a script run until the server ends.
+func keepBusy(t *testing.T, s *redistest.Server) { begin(t, s, "EVAL", "while true do end", 0) }
+
+// begin sends a command, and waits for no reply.
+func begin(t *testing.T, s *redistest.Server, cmd string, args ...any) {
+	t.Helper()
+	c, err := redis.DialURL(s.URL)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	must(t, c.Send(cmd, args...))
+	must(t, c.Flush())
+}
