@@ -185,9 +185,11 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 		got = Answer{Known: true, Status: got.Status, Anew: true}
 	}
 	if !got.Known {
-		v.silent++
-		v.why = got.Why
-		s.silent = append(s.silent, porcupine.Operation{Input: op, Call: int64(call), Return: int64(back)})
+		if got.Why != "" { // otherwise opened does not know which session was answered
+			v.silent++
+			v.why = got.Why
+			s.silent = append(s.silent, porcupine.Operation{Input: op, Call: int64(call), Return: int64(back)})
+		}
 		if op.What == Read || op.What == Begin {
 			return got // it has no effect that any client can see
 		}
