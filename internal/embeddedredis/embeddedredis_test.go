@@ -35,7 +35,7 @@ func TestItHasNoPort(t *testing.T) {
 	}
 }
 
-// Keys expire as the clock runs, to the millisecond.
+// Keys expire as the clock runs: a few to the millisecond.
 func TestTheClockRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
