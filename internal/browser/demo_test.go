@@ -93,6 +93,8 @@ func TestThePageShowsBothWays(t *testing.T) {
 			b := openDemo(t, demotest.Start(t).URL, screen)
 			b.fire()
 			b.fits(screen.name)
+			b.until(`document.getAnimations().length === 0`)
+			b.keep(screen.name+"-grids", chromedp.Screenshot(chromedp.CSS(".panels")))
 
 			none, err := strconv.Atoi(text(b, "#none [data-kept]"))
 			if err != nil || none >= 100 {
@@ -134,7 +136,14 @@ func (b *tab) fits(name string) {
 	if over := js[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		b.t.Errorf("%s: the page is %d pixels wider than the screen", name, over)
 	}
-	shot, err := chromedp.Run(b.ctx(), chromedp.FullScreenshot(100))
+	b.keep(name, chromedp.FullScreenshot(100))
+}
+
+// keep takes a picture. With go test -artifacts it stays: those in the README are desktop-light-grids and
+// devices-light.
+func (b *tab) keep(name string, picture chromedp.Action[[]byte]) {
+	b.t.Helper()
+	shot, err := chromedp.Run(b.ctx(), picture)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), shot, 0o600)
 	}

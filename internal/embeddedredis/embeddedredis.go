@@ -61,9 +61,12 @@ func (r *Redis) Idle() bool {
 	return idle
 }
 
-// precision is that of Redis's clock. Keys do not age more often. With many thousands of keys they age less often,
-// since each time costs a look at all of them.
-const precision = time.Millisecond
+// The keys do not age more often than Redis's clock ticks. Many keys age less often, since each time costs a look at
+// all of them: ten thousand keys five times a second.
+const (
+	precision = time.Millisecond
+	perKey    = 20 * time.Microsecond
+)
 
 // tick lets as much time pass for the keys as has passed for the process. For a script, time stands still, as in
 // a real Redis. Therefore this is not miniredis's ClockTTL, which lets keys age whenever one is looked at.
@@ -77,6 +80,6 @@ func (r *Redis) tick(command string) {
 	if passed := now.Sub(r.aged); passed >= r.pause {
 		r.aged = now
 		r.FastForward(passed)
-		r.pause = max(precision, 10*time.Since(now))
+		r.pause = max(precision, time.Duration(len(r.Keys()))*perKey)
 	}
 }
