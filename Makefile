@@ -5,18 +5,19 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # Further modules, so that their dependencies stay out of this one.
-MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration
+MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration internal/release
 
-.PHONY: test test-all modules servers test-servers model simulate defects faults soak check fuzz e2e bench setup
+.PHONY: test test-all next-go release modules servers test-servers model simulate defects faults soak check fuzz e2e bench setup
 
 # Every promise, in fake time and on one real Redis.
 test: setup
-	$(GO) test -race -shuffle=on ./...
+	GOWORK=off $(GO) test -race -shuffle=on ./...
 
 # The rest, as CI runs it after make test: 25 minutes. .ci/README.md describes each part, and how
 # long it takes.
 test-all: setup
 	$(GO) test -count=1 ./middleware/differential -all
+	$(MAKE) next-go
 	$(MAKE) modules
 	$(MAKE) simulate N=1000000 SEED=1
 	$(MAKE) model
@@ -35,6 +36,15 @@ modules: setup
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
+	cd internal/release && $(GO) test -shuffle=on ./...
+
+# The tests of this module with the other release of Go that Go supports.
+next-go: setup
+	@.ci/next-go
+
+# Checks that VERSION can be released, and prints the commands that tag and push it.
+release: setup
+	@cd internal/release && $(GO) run . -version "$(VERSION)"
 
 # The protocol in every order, with every message late, lost or doubled. It prints how many states it has
 # seen.
