@@ -22,7 +22,7 @@ var pool = &redis.Pool{
 // within the day, however many servers have it in their schedule.
 func Example() {
 	jobs := locker.NewSpin(pool, locker.Options{
-		Lease:   30 * time.Second, // if this process is killed, another may begin after that
+		Lease:   30 * time.Second, // if this process is killed, another may start after that
 		MaxHold: time.Hour,        // if it is still running after that, it counts as stuck
 		Wait:    locker.NoWait,    // if another process has the lock, it makes the report
 	})
@@ -42,7 +42,7 @@ func report(ctx context.Context, jobs locker.Locker) error {
 	}
 	defer lease.Unlock(ctx) // if the work fails, another process may try at once
 
-	// If the lock is lost, the work must end, because another process may have begun.
+	// If the lock is lost, the work must end, because another process may have started.
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lease.OnLost(cancel)
@@ -73,7 +73,7 @@ func oneImport(locks locker.Locker, next http.Handler) http.Handler {
 		}
 		defer lease.Unlock(r.Context())
 
-		// If the lock is lost, the handler must end, because another process may have begun.
+		// If the lock is lost, the handler must end, because another process may have started.
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
 		lease.OnLost(cancel)

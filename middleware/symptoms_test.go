@@ -33,7 +33,7 @@ func TestSymptomsHaveEachKind(t *testing.T) {
 	}
 }
 
-// kindsLogged returns the kinds in calls of log and logLine.
+// kindsLogged returns the kinds in calls of log, logLine and warn.
 func kindsLogged(t *testing.T) (kinds []string) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
@@ -45,7 +45,7 @@ func kindsLogged(t *testing.T) (kinds []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, call := range regexp.MustCompile(`slog\.Level\w+, "(\w+)", `).FindAllSubmatch(text, -1) {
+		for _, call := range regexp.MustCompile(`(?:slog\.Level\w+, |\.warn\()"(\w+)", `).FindAllSubmatch(text, -1) {
 			if !strings.HasSuffix(path, "_test.go") {
 				kinds = append(kinds, string(call[1]))
 			}

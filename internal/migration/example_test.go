@@ -1,10 +1,12 @@
 package migration
 
 import (
+	"fmt"
 	"log"
 	"net/http"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/alexedwards/scs/v2"
 	"github.com/gorilla/sessions"
@@ -13,13 +15,15 @@ import (
 var (
 	st  *store.Store
 	key []byte
-	mux http.Handler
+	mux *http.ServeMux
 )
 
 func ExampleFromSCS() {
 	var old *scs.SessionManager // with the Store, Codec and Cookie that it has now
 
-	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
+	options := OptionsOfSCS(old)
+	options.Keys = [][]byte{key}
+	sessions, err := middleware.New(st, options)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -27,11 +31,24 @@ func ExampleFromSCS() {
 }
 
 func ExampleFromGorilla() {
-	var old sessions.Store // with the keys and Options that it has now
+	var old *sessions.CookieStore // or any other store, with the keys and Options that it has now
 
-	ours, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
+	options := OptionsOfGorilla(old.Options)
+	options.Keys = [][]byte{key}
+	ours, err := middleware.New(st, options)
 	if err != nil {
 		log.Fatal(err)
 	}
 	log.Fatal(http.ListenAndServe(":8080", FromGorilla(ours, old, "shop", ours.Handler(mux))))
+}
+
+func ExampleLoggedIn() {
+	mux.HandleFunc("GET /account", func(w http.ResponseWriter, r *http.Request) {
+		user, ok := LoggedIn[int](session.FromContext(r.Context()), "userID")
+		if !ok {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		}
+		fmt.Fprintln(w, "account of user", user)
+	})
 }

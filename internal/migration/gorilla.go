@@ -3,12 +3,30 @@ package migration
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/gorilla/securecookie"
 	"github.com/gorilla/sessions"
 )
+
+// OptionsOfGorilla makes sessions last as long as with the Options of a gorilla store, and the browser keep their
+// cookies as long.
+func OptionsOfGorilla(old *sessions.Options) middleware.Options {
+	o := middleware.Options{
+		Lifetime: 400 * 24 * time.Hour, // gorilla has no absolute timeout; no browser keeps a cookie for longer
+		Cookie:   http.Cookie{Name: "__Host-session", Secure: true},
+	}
+	if old.MaxAge > 0 { // otherwise the cookie ends with the browser, and TTL is 30 minutes
+		o.TTL = min(time.Duration(old.MaxAge)*time.Second, o.Lifetime)
+		o.Cookie.MaxAge = int(o.Lifetime.Seconds())
+	}
+	return o
+}
+
+// movedMark is the key by which an old session says that it was moved.
+const movedMark = "latchkey/migration: moved"
 
 // FromGorilla gives visitors who come with the cookie name of a gorilla store, and without a
 // session of Latchkey, one with the same values. It goes around Sessions.Handler.
@@ -19,18 +37,18 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, nex
 			return err // the store is unavailable
 		}
 		drop := *was.Options
-		if _, moved := was.Values["moved"]; !was.IsNew && !moved {
+		if _, moved := was.Values[movedMark]; !was.IsNew && !moved {
 			// The old session ends in a minute, so that requests that are under way with its cookie
 			// find it, and a copy of the cookie is useless after the logout. A CookieStore stores
 			// no session that could be ended.
-			was.Values["moved"] = true
+			was.Values[movedMark] = true
 			was.Options.MaxAge = 60
 			if err := old.Save(r, unsent{}, was); err != nil {
 				return err
 			}
 		}
 		for key, value := range was.Values {
-			if key, ok := key.(string); ok {
+			if key, ok := key.(string); ok && key != movedMark {
 				s.Set(key, value)
 			}
 		}

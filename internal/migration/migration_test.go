@@ -8,7 +8,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/session"
 )
 
 // Visitors who are logged in with the old library stay logged in, with all values, and get a cookie of
@@ -133,44 +132,4 @@ func TestMovingAndCaches(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A session from scs ends when it would have ended there, even if a second request of a burst has moved
-// it.
-func TestTheAbsoluteTimeoutStays(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
-		manager, l := newSCS(t, old)
-		end := time.Now().Add(3 * time.Hour)
-		l.login = manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			manager.Put(r.Context(), "user", "ann")
-			manager.SetDeadline(r.Context(), end)
-		}))
-		s := newSite(t, l, old.Another(t))
-		v := s.ann()
-		second := s.visitor(v.Jar.Cookies(s.address)...)
-		v.want("/until", 200, end.UTC().Format(time.DateTime))
-		second.want("/until", 200, end.UTC().Format(time.DateTime))
-	})
-}
-
-// LoggedIn also works in a session that was not moved. After the end of a login it returns no user, until
-// another login.
-func TestLoggedIn(t *testing.T) {
-	t.Parallel()
-	var s session.Session
-	want := func(when, user string) {
-		t.Helper()
-		if got := LoggedIn(&s); got != user {
-			t.Errorf("%s %q is logged in, want %q", when, got, user)
-		}
-	}
-	s.Set("user", "ann")
-	want("not moved,", "ann")
-	s.Set("until", time.Now().Add(time.Hour).UnixMilli())
-	want("in time", "ann")
-	s.Set("until", time.Now().UnixMilli())
-	want("after the end", "")
-	s.Login("bob")
-	want("after another login", "bob")
 }

@@ -38,6 +38,8 @@ type library struct {
 	login  http.Handler // what the program did: it logs ann in
 	move   mover        // FromSCS or FromGorilla
 	ends   bool         // the server can end its sessions
+	// options are those of OptionsOfSCS or OptionsOfGorilla.
+	options middleware.Options
 }
 
 type mover func(s *middleware.Sessions, next http.Handler) http.Handler
@@ -54,12 +56,12 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
-		return fromGorilla(store, true)
+		return fromGorilla(store, store.Options, true)
 	},
 	"gorilla, sessions in the cookie": func(*testing.T, *redistest.Server) library {
 		store := sessions.NewCookieStore(make([]byte, 32))
 		store.Options.Secure = false // over plain HTTP it would not come back
-		return fromGorilla(store, false)
+		return fromGorilla(store, store.Options, false)
 	},
 }
 
@@ -89,10 +91,12 @@ func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
 		login:  manager.LoadAndSave(http.HandlerFunc(login)),
 		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromSCS(s, manager, next) },
 		ends:   true,
+
+		options: OptionsOfSCS(manager),
 	}
 }
 
-func fromGorilla(store sessions.Store, ends bool) library {
+func fromGorilla(store sessions.Store, options *sessions.Options, ends bool) library {
 	const name = "shop"
 	login := func(w http.ResponseWriter, r *http.Request) {
 		s, err := store.Get(r, name)
@@ -109,5 +113,7 @@ func fromGorilla(store sessions.Store, ends bool) library {
 		login:  http.HandlerFunc(login),
 		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromGorilla(s, store, name, next) },
 		ends:   ends,
+
+		options: OptionsOfGorilla(options),
 	}
 }

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/memnet"
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -46,11 +46,11 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	t.Helper()
 	st := store.New(redis.Pool(t, 100), store.Options{Timeout: patience})
 	t.Cleanup(func() { st.Close() })
-	sessions, err := middleware.New(st, middleware.Options{
-		Keys:   [][]byte{make([]byte, 32)},
-		Cookie: http.Cookie{Name: "sid"},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	o := l.options
+	o.Keys = [][]byte{bytes.Repeat([]byte("key"), 11)}
+	o.Cookie.Name, o.Cookie.Secure = "sid", false // over plain HTTP it would not come back
+	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	sessions, err := middleware.New(st, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,8 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 		}
 		visits, _ := session.Get[int](s, "visits")
 		home, _ := session.Get[address](s, "address")
-		fmt.Fprintf(w, "%s %d %v", LoggedIn(s), visits, home)
+		user, _ := LoggedIn[string](s, "user")
+		fmt.Fprintf(w, "%s %d %v", user, visits, home)
 	}
 	mux.HandleFunc("/me", me)
 	mux.Handle("/read", sessions.ReadOnly(http.HandlerFunc(me)))
@@ -71,10 +72,6 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	mux.Handle("/static", sessions.None(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	mux.HandleFunc("/public", public)
-	mux.HandleFunc("/until", func(w http.ResponseWriter, r *http.Request) {
-		until, _ := session.Get[int64](session.FromContext(r.Context()), "until")
-		fmt.Fprint(w, time.UnixMilli(until).UTC().Format(time.DateTime))
-	})
 	mux.HandleFunc("/write", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("written", true)
 	})

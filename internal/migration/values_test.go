@@ -3,6 +3,7 @@ package migration
 import (
 	"bytes"
 	"encoding/gob"
+	"fmt"
 	"math"
 	"net/http"
 	"os"
@@ -21,7 +22,10 @@ import (
 	"github.com/gorilla/sessions"
 )
 
-func init() { gob.Register(time.Time{}) }
+func init() {
+	gob.Register(time.Time{})
+	gob.Register(account{})
+}
 
 // moved makes a visitor use the old library, then come again. It returns the session that was moved, and
 // the status of the second request.
@@ -79,6 +83,63 @@ func TestValuesAreMoved(t *testing.T) {
 	wantValue(t, s, "bytes", func(b []byte) bool { return bytes.Equal(b, []byte{0, 255}) })
 	wantValue(t, s, "time", now.Equal)
 	wantValue(t, s, "strings", func(all []string) bool { return slices.Equal(all, []string{"a", "b"}) })
+}
+
+// A mark of the move never takes the place of a value of the application.
+func TestMarksAreNoKeysOfTheApplication(t *testing.T) {
+	t.Parallel()
+	manager, l := newSCS(t, redistest.Embedded(t))
+	s, _ := moved(t, manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		manager.Put(r.Context(), "until", "Friday")
+	})), l.move)
+	wantValue(t, s, "until", is("Friday"))
+	if _, ok := session.Get[int64](s, endsAt); !ok {
+		t.Error("the session does not know when it ends")
+	}
+
+	store := sessions.NewCookieStore(make([]byte, 32))
+	s, _ = moved(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		old, _ := store.Get(r, "shop")
+		old.Values["moved"] = "to Berlin"
+		if err := old.Save(r, w); err != nil {
+			t.Error(err)
+		}
+	}), fromGorilla(store, store.Options, false).move)
+	wantValue(t, s, "moved", is("to Berlin"))
+	if s.Len() != 1 {
+		t.Errorf("the session has %d values", s.Len())
+	}
+}
+
+// JSON drops unexported fields, and gives back a map for a struct in an interface. A type with GobEncode needs
+// MarshalJSON.
+func TestWhatJSONDoesToValues(t *testing.T) {
+	t.Parallel()
+	manager, l := newSCS(t, redistest.Embedded(t))
+	s, _ := moved(t, manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		manager.Put(r.Context(), "account", account{Name: "ann", balance: 7, Home: address{"Main Street", 5}})
+	})), l.move)
+	wantValue(t, s, "account", func(a account) bool {
+		home, isMap := a.Home.(map[string]any)
+		return a.Name == "ann" && a.balance == 0 && isMap && home["Street"] == "Main Street"
+	})
+}
+
+// An account has what gob keeps by GobEncode, and JSON does not.
+type account struct {
+	Name    string
+	balance int
+	Home    any
+}
+
+func (a account) GobEncode() ([]byte, error) {
+	return fmt.Appendf(nil, "%s %d", a.Name, a.balance), nil
+}
+
+func (a *account) GobDecode(b []byte) error {
+	a.Home = address{"Main Street", 5}
+	_, err := fmt.Sscanf(string(b), "%s %d", &a.Name, &a.balance)
+	return err
 }
 
 // A value that JSON cannot hold makes the request fail, and nothing of the session is moved.

@@ -1,0 +1,141 @@
+package migration
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/alexedwards/scs/v2"
+	"github.com/gorilla/sessions"
+)
+
+const day = 24 * time.Hour
+
+// fromSCS runs a test with a site that has used scs with these changes.
+func fromSCS(t *testing.T, change func(*scs.SessionManager, *library), f func(s *site)) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		manager, l := newSCS(t, old)
+		change(manager, &l)
+		l.options = OptionsOfSCS(manager)
+		f(newSite(t, l, old.Another(t)))
+	})
+}
+
+// newCookie makes the request in which a session is moved, and returns its cookie.
+func (v *visitor) newCookie() *http.Cookie {
+	v.Helper()
+	for _, c := range v.want("/me", 200, ann).Cookies() {
+		if c.Name == "sid" {
+			return c
+		}
+	}
+	v.Fatal("there is no cookie")
+	return nil
+}
+
+// With scs as it is without settings, a session lasts for a day, used or not, and its cookie as long. A
+// session that was moved ends when it would have ended in scs.
+func TestASessionOfSCSLastsADay(t *testing.T) {
+	fromSCS(t, func(*scs.SessionManager, *library) {}, func(s *site) {
+		v := s.ann()
+		second := s.visitor(v.Jar.Cookies(s.address)...) // both moved it, as in a burst
+		redistest.Elapse(time.Hour)
+		if c := v.newCookie(); c.MaxAge != int(day.Seconds()) {
+			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
+		}
+		second.want("/me", 200, ann)
+		redistest.Elapse(23*time.Hour - time.Second)
+		v.want("/me", 200, ann)
+		second.want("/me", 200, ann)
+		redistest.Elapse(2 * time.Second)
+		v.want("/me", 200, " 3 {Main Street 5}")
+		second.want("/me", 200, " 3 {Main Street 5}")
+	})
+}
+
+// An idle timeout stays, and so does a cookie that ends with the browser.
+func TestTheIdleTimeoutOfSCSStays(t *testing.T) {
+	fromSCS(t, func(m *scs.SessionManager, _ *library) {
+		m.IdleTimeout, m.Cookie.Persist = 20*time.Minute, false
+	}, func(s *site) {
+		v := s.ann()
+		if c := v.newCookie(); c.MaxAge != 0 {
+			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
+		}
+		redistest.Elapse(19 * time.Minute)
+		v.want("/me", 200, ann)
+		redistest.Elapse(21 * time.Minute)
+		v.want("/me", 200, nobody)
+	})
+}
+
+// A visitor whom scs remembered is still remembered.
+func TestRememberMeOfSCSStays(t *testing.T) {
+	fromSCS(t, func(m *scs.SessionManager, l *library) {
+		m.Cookie.Persist = false
+		login := l.login
+		l.login = m.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			m.RememberMe(r.Context(), true)
+			login.ServeHTTP(w, r)
+		}))
+	}, func(s *site) {
+		v := s.ann()
+		redistest.Elapse(time.Hour)
+		if c := v.newCookie(); c.MaxAge != int((23 * time.Hour).Seconds()) {
+			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
+		}
+	})
+}
+
+// With gorilla as it is without settings, a session lasts for a month after its last use.
+func TestASessionOfGorillaLastsAMonth(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		store := sessions.NewCookieStore(make([]byte, 32))
+		store.Options.Secure = false
+		s := newSite(t, fromGorilla(store, store.Options, false), redis)
+		v := s.ann()
+		if c := v.newCookie(); c.MaxAge < int((30 * day).Seconds()) {
+			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
+		}
+		for range 2 {
+			redistest.Elapse(29 * day)
+			v.want("/me", 200, ann)
+		}
+		redistest.Elapse(31 * day)
+		v.want("/me", 200, nobody)
+	})
+}
+
+// A cookie that ended with the browser still does.
+func TestGorillaWithoutMaxAge(t *testing.T) {
+	t.Parallel()
+	if o := OptionsOfGorilla(&sessions.Options{}); o.Cookie.MaxAge != 0 || o.TTL != 0 {
+		t.Errorf("the options are %+v", o)
+	}
+}
+
+// LoggedIn also works in a session that was not moved, with any type, and after a Login since the move.
+func TestLoggedIn(t *testing.T) {
+	t.Parallel()
+	var s session.Session
+	want := func(when string, user int, is bool) {
+		t.Helper()
+		if got, ok := LoggedIn[int](&s, "userID"); got != user || ok != is {
+			t.Errorf("%s %d is logged in: %v; want %d: %v", when, got, ok, user, is)
+		}
+	}
+	want("at first", 0, false)
+	s.Set("userID", 42)
+	want("not moved,", 42, true)
+	s.Set(endsAt, time.Now().Add(time.Hour).UnixMilli())
+	want("in time", 42, true)
+	s.Set(endsAt, time.Now().UnixMilli())
+	want("after the end", 0, false)
+	s.Login("43")
+	s.Set("userID", 43)
+	want("after another login", 43, true)
+}
