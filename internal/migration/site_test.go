@@ -47,7 +47,7 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	st := store.New(redis.Pool(t, 100), store.Options{Timeout: patience})
 	t.Cleanup(func() { st.Close() })
 	sessions, err := middleware.New(st, middleware.Options{
-		Keys:   [][]byte{make([]byte, 32)},
+		Keys:   [][]byte{[]byte(strings.Repeat("key ", 8))},
 		Cookie: http.Cookie{Name: "sid"},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
