@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -96,6 +97,9 @@ func newCookies(o Options) (cookies, error) {
 		if len(key) < minKey {
 			return c, fmt.Errorf("middleware: Options.Keys[%d] has %d bytes: it must have at least %d random bytes", i, len(key), minKey)
 		}
+		if bytes.Count(key, key[:1]) == len(key) { // make([]byte, 32) that nobody has filled
+			return c, fmt.Errorf("middleware: Options.Keys[%d] is %d times the same byte: it must have at least %d random bytes", i, len(key), minKey)
+		}
 		keys = append(keys, slices.Clone(key))
 	}
 	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})
@@ -139,17 +143,23 @@ type cameID struct {
 
 // readIDs appends to ids those of the request's genuine cookies, all different: members' before guests', and of
 // a kind in the browser's order, which is longer paths first, then older cookies. The secrets are not needed any
-// more.
-func (c *cookies) readIDs(r *http.Request, ids []cameID) []cameID {
+// more. unknown is how many others are well-formed, but not signed with one of our keys.
+func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown int) {
 	if c.token != nil {
-		if id := c.idOf(c.token(r)); id != "" {
+		id, result := c.idOf(c.token(r))
+		if result == unknownKey {
+			unknown++
+		}
+		if id != "" {
 			ids = append(ids, cameID{id, kindOf(id)})
 		}
-		return ids
+		return ids, unknown
 	}
 	members := 0
-	c.eachVerified(r, func(k kind, _, id string) {
+	c.eachVerified(r, func(k kind, _, id string, result verified) {
 		switch came := (cameID{id, k}); {
+		case result == unknownKey:
+			unknown++
 		case id == "" || slices.Contains(ids, came):
 		case k == member:
 			ids = slices.Insert(ids, members, came)
@@ -158,7 +168,7 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) []cameID {
 			ids = append(ids, came)
 		}
 	})
-	return ids
+	return ids, unknown
 }
 
 // eachVerified calls do with each of the request's cookies: its kind, its value, and the public id that it stands for.
@@ -169,25 +179,25 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) []cameID {
 // costs little. A sibling domain that plants eight cookies hides the visitor's cookie.
 //
 // The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
-func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string)) {
+func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string, result verified)) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	var verified [kinds]int
+	var tried [kinds]int
 	for _, line := range r.Header["Cookie"] {
 		for part := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
 			k := slices.Index(c.names[:], textproto.TrimString(name))
-			if k < 0 || verified[k] == most {
+			if k < 0 || tried[k] == most {
 				continue
 			}
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 				value = value[1 : n-1]
 			}
-			id, wellFormed := check.verify(kind(k), value)
-			if wellFormed {
-				verified[k]++
+			id, result := check.verify(kind(k), value)
+			if result != malformed {
+				tried[k]++
 			}
-			do(kind(k), value, id)
+			do(kind(k), value, id, result)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 // Remember, again: then the newest key signs it.
 func TestKeyRotation(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		older, newer := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 64)
+		older, newer := bytes.Repeat([]byte("old "), 8), bytes.Repeat([]byte("new "), 16)
 		site := func(keys ...[]byte) *site {
 			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: keys}, rememberer())
 		}

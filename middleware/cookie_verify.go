@@ -39,11 +39,20 @@ func newChecker(names [kinds]string, keys [][]byte, maxAge int64) *checker {
 
 var strictBase64 = base64.URLEncoding.Strict()
 
+// A verified is the result of verifying a cookie.
+type verified uint8
+
+const (
+	malformed  verified = iota // not worth verifying
+	refused                    // its signature is too old, or it is no cookie of a session
+	unknownKey                 // it looks like a session's cookie, but none of our keys has signed it
+	genuine
+)
+
 // verify returns the public id that a value of a kind of cookie stands for, or "" if the cookie is not genuine.
-// wellFormed reports whether the cookie was worth verifying.
-func (k *checker) verify(of kind, value string) (id string, wellFormed bool) {
+func (k *checker) verify(of kind, value string) (id string, result verified) {
 	if len(value) > longer {
-		return "", false
+		return "", malformed
 	}
 	defer clear(k.plain[:])
 	defer clear(k.secret[:])
@@ -51,22 +60,39 @@ func (k *checker) verify(of kind, value string) (id string, wellFormed bool) {
 	// There are other ways to write the same bytes, for example with line breaks. A cookie written in
 	// another way was not issued here, so it is not genuine.
 	if err != nil || base64.URLEncoding.EncodedLen(n) != len(value) {
-		return "", false
+		return "", malformed
 	}
+	known := false
 	for _, mac := range k.macs {
-		if _, text, ok := k.signed(of, mac, k.plain[:n]); ok {
-			n, err := base64.URLEncoding.Decode(k.secret[:], text)
-			if err != nil {
-				return "", true
-			}
-			return idOfRaw(k.secret[:n]), true
+		_, text, ok := k.signed(of, mac, k.plain[:n])
+		known = known || text != nil
+		if !ok {
+			continue
 		}
+		n, err := base64.URLEncoding.Decode(k.secret[:], text)
+		if err != nil {
+			return "", refused
+		}
+		return idOfRaw(k.secret[:n]), genuine
 	}
-	return "", true
+	if !known && looksSigned(k.plain[:n]) {
+		return "", unknownKey
+	}
+	return "", refused
 }
 
-// signed returns the date and the secret, in base64, if they were signed with the key of mac, and the
-// signature is not too old. A signed date comes from one of our servers, so a date in the future only means
+// looksSigned reports whether plain has the parts of a session's cookie, each of its size.
+func looksSigned(plain []byte) bool {
+	unix, rest, _ := bytes.Cut(plain, []byte("|"))
+	text, signature, _ := bytes.Cut(rest, []byte("|"))
+	_, err := strconv.ParseInt(string(unix), 10, 64)
+	size := len(text)
+	return err == nil && len(signature) == sha256.Size &&
+		(size == base64.URLEncoding.EncodedLen(secretSize) || size == base64.URLEncoding.EncodedLen(tagSize+secretSize))
+}
+
+// signed returns the date and the secret, in base64, if they were signed with the key of mac; if not, text is nil.
+// ok: and the signature is not too old. A signed date comes from one of our servers, so a date in the future only means
 // that the clocks of two servers differ.
 func (k *checker) signed(of kind, mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
 	unix, rest, _ := bytes.Cut(plain, []byte("|"))

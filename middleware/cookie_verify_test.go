@@ -22,7 +22,7 @@ import (
 // signed, the same ids are read as by net/http and securecookie. An attacker without the key
 // cannot sign anything, but even with it the two must not differ.
 func FuzzReadCookie(f *testing.F) {
-	keys := [][]byte{bytes.Repeat([]byte("n"), 32), bytes.Repeat([]byte("o"), 64)}
+	keys := [][]byte{bytes.Repeat([]byte("new "), 8), bytes.Repeat([]byte("old "), 16)}
 	const lifetime = 400 * 24 * time.Hour // the longest that a browser keeps a cookie
 	c, err := newCookies(Options{Keys: keys, Cookie: http.Cookie{Name: "sid"}})
 	if err != nil {
@@ -71,7 +71,8 @@ func FuzzReadCookie(f *testing.F) {
 		for i := range lines {
 			for _, header := range [][]string{lines[i:], lines[i : i+1]} {
 				r := &http.Request{Header: http.Header{"Cookie": header}}
-				if got, want := c.readIDs(r, nil), readBySecurecookie(r, keys, lifetime); !slices.Equal(got, want) {
+				got, _ := c.readIDs(r, nil)
+				if want := readBySecurecookie(r, keys, lifetime); !slices.Equal(got, want) {
 					t.Errorf("%q: read %q, by securecookie %q", header, got, want)
 				}
 			}

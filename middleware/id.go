@@ -231,4 +231,5 @@ func (rq *request) setCookie(k kind, cookie *http.Cookie) {
 		rq.changes().cookies[guest] = c.deletion(guest)
 	}
 	rq.kind, rq.changes().cookies[k] = k, cookie
+	rq.lookAtTransport()
 }

@@ -27,7 +27,7 @@ func (s *Sessions) logLine(ctx context.Context, level slog.Level, kind, message 
 	if !logger.Enabled(ctx, level) {
 		return
 	}
-	leftOut, ok := s.damper.pass(kind, time.Now())
+	leftOut, ok := s.damper.pass(kind, 1, time.Now())
 	if !ok {
 		return
 	}
@@ -51,23 +51,27 @@ func (rq *request) logFailure(err error) {
 // keyAttr shows a key of a session, cut short: a handler may have made the key from what a client has sent.
 func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }
 
-// perSecond is how many lines of one kind are written in a second.
-const perSecond = 10
-
 // A damper keeps a flood of requests from becoming a flood of lines.
 type damper struct {
+	most int           // lines of one kind
+	per  time.Duration // in this time
+
 	mu    sync.Mutex
 	kinds map[string]*flow // as many as there are kinds, which clients cannot make up
 }
 
 type flow struct {
-	since           time.Time // when its second began
-	passed, leftOut int       // in that second
+	since           time.Time // when its period began
+	passed, leftOut int       // in that period
 }
 
-// pass reports whether a line of this kind may be written now, and how many were left out
-// before it.
-func (d *damper) pass(kind string, now time.Time) (leftOut int, ok bool) {
+func newDamper(most int, per time.Duration) *damper {
+	return &damper{most: most, per: per, kinds: make(map[string]*flow)}
+}
+
+// pass reports whether a line of this kind, which tells of n things, may be written now, and how many things were
+// left out before it.
+func (d *damper) pass(kind string, n int, now time.Time) (leftOut int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.kinds[kind]
@@ -75,11 +79,11 @@ func (d *damper) pass(kind string, now time.Time) (leftOut int, ok bool) {
 		f = &flow{since: now}
 		d.kinds[kind] = f
 	}
-	if now.Sub(f.since) >= time.Second {
+	if now.Sub(f.since) >= d.per {
 		leftOut, *f = f.leftOut, flow{since: now}
 	}
-	if f.passed == perSecond {
-		f.leftOut++
+	if f.passed == d.most {
+		f.leftOut += n
 		return 0, false
 	}
 	f.passed++

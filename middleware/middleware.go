@@ -98,6 +98,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
@@ -185,7 +186,8 @@ type Options struct {
 	// Default: all changes are saved.
 	Discard func(status int) bool
 	// Logger gets one line for each error, and at most ten lines of a kind in a second. The next line says how
-	// many lines were left out. Default: slog.Default().
+	// many lines were left out. If the requests show that something is set up wrong, such as a Secure cookie over
+	// plain HTTP, Logger gets a warning, once a minute at most. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -198,6 +200,9 @@ type Sessions struct {
 	dead    *deadIDs
 	damper  *damper
 	watch   *watch
+	// for setup.go
+	mistakes  *damper
+	comesBack *atomic.Bool // a Secure cookie has come over plain HTTP
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
@@ -226,7 +231,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	}
 	o.Keys = nil // printing the Sessions must not show them
 	return &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs),
-		damper: &damper{kinds: make(map[string]*flow)}, watch: newWatch(engine, terms)}, nil
+		damper: newDamper(10, time.Second), mistakes: newDamper(1, time.Minute), comesBack: new(atomic.Bool), watch: newWatch(engine, terms)}, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,

@@ -38,7 +38,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
 	} else {
-		ids = rq.sessions.cookies.readIDs(rq.base, ids)
+		unknown := 0
+		ids, unknown = rq.sessions.cookies.readIDs(rq.base, ids)
+		rq.lookAtCookies(ids, unknown)
 	}
 	if r != nil && len(ids) > 0 && rq.mode != ReadOnly {
 		r.Body = readAhead(rq.base, rq.sessions.options.Buffer)
@@ -200,6 +202,7 @@ func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 		rq.first, o.lock = nil, true
 		return o.decode(o.choose([]cameID{{rq.identity.knownID(), rq.kind}}))
 	}
+	rq.lookAtError(err)
 	ask := rq.sessions.options.OnCorrupt
 	if ask == nil || !corrupt && !errors.Is(err, store.ErrTooLarge) {
 		return nil, endedWith(o.ctx, err)

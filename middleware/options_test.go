@@ -36,6 +36,8 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"bad prefix", store.New(&redis.Pool{}, store.Options{Prefix: "a{b}"}), middleware.Options{Keys: good}, []string{"Prefix", "braces"}},
 		{"no key", st, middleware.Options{}, []string{"Keys", "at least 32"}},
 		{"short key", st, middleware.Options{Keys: [][]byte{testKey, bytes.Repeat([]byte("s"), 31)}}, []string{"Keys[1]", "31 bytes", "at least 32"}},
+		{"key of zeros", st, middleware.Options{Keys: [][]byte{testKey, make([]byte, 32)}}, []string{"Keys[1]", "32 times the same byte", "at least 32 random bytes"}},
+		{"key of one byte", st, middleware.Options{Keys: [][]byte{bytes.Repeat([]byte("s"), 64)}}, []string{"Keys[0]", "64 times the same byte"}},
 		{"TTL", st, middleware.Options{Keys: good, TTL: -time.Second}, []string{"TTL", "-1s"}},
 		{"Lifetime", st, middleware.Options{Keys: good, Lifetime: -1}, []string{"Lifetime"}},
 		{"LockWait", st, middleware.Options{Keys: good, LockWait: -1}, []string{"LockWait"}},
@@ -77,7 +79,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 					t.Errorf("%q does not say %q", err, text)
 				}
 			}
-			if strings.Contains(err.Error(), "kkkk") || strings.Contains(err.Error(), "ssss") {
+			if strings.Contains(err.Error(), "key key") || strings.Contains(err.Error(), "ssss") {
 				t.Errorf("the error gives the key away: %q", err)
 			}
 		})

@@ -75,7 +75,7 @@ func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 		return c.reissue(rq.kind, rq.cookie(rq.kind).Value, own)
 	}
 	id, came := rq.identity.knownID(), ""
-	c.eachVerified(rq.base, func(k kind, value, found string) {
+	c.eachVerified(rq.base, func(k kind, value, found string, _ verified) {
 		if k == rq.kind && found == id && id != "" {
 			came = cmp.Or(came, value)
 		}

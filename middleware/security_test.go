@@ -292,9 +292,9 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 func TestNewKeysEndAllSessions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		site := func(key string) *site {
-			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 32)}}, app())
+			return newSite(t, r.Pool(t, 4), middleware.Options{Keys: [][]byte{bytes.Repeat([]byte(key), 8)}}, app())
 		}
-		before, after := site("o"), site("n")
+		before, after := site("old "), site("new ")
 		v := newVisitor(t)
 		v.get(before.URL+"/login").want(t, 200, "")
 		old := with(t, v.cookies(before)...)

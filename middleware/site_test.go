@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var testKey = bytes.Repeat([]byte("k"), 32)
+var testKey = bytes.Repeat([]byte("key "), 8)
 
 // steady are options by which no lease ends, no command times out and no connection is probed,
 // however busy the machine is.

@@ -107,17 +107,17 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 // for servers of another kind, such as gRPC or websocket servers, which then call Update or Peek. Only Update
 // and Peek tell whether the session exists. If s uses cookies, the token is the value of a cookie.
 func (s *Sessions) ID(token string) (string, bool) {
-	id := s.cookies.idOf(token)
+	id, _ := s.cookies.idOf(token)
 	return id, id != ""
 }
 
 // idOf returns the public id that a token stands for, or the value of a cookie of either kind, or "".
-func (c *cookies) idOf(value string) string {
+func (c *cookies) idOf(value string) (id string, result verified) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	id, _ := check.verify(member, value)
+	id, result = check.verify(member, value)
 	if id == "" && c.token == nil {
-		id, _ = check.verify(guest, value)
+		id, result = check.verify(guest, value)
 	}
-	return id
+	return id, result
 }

@@ -24,7 +24,7 @@ import (
 
 func sessionsOn(tb testing.TB, st *store.Store) *Sessions {
 	tb.Helper()
-	s, err := New(st, Options{Keys: [][]byte{make([]byte, 32)}})
+	s, err := New(st, Options{Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}})
 	if err != nil {
 		tb.Fatal(err)
 	}

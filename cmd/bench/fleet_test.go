@@ -51,7 +51,7 @@ func TestPeersAnswerAlike(t *testing.T) {
 	server := started(t)
 	for _, p := range app.Peers() {
 		t.Run(p.Name, func(t *testing.T) {
-			f, err := startFleet(t.Context(), "", app.Config{Peer: p.Name, Redis: server.addr, Key: make([]byte, 32)}, 1)
+			f, err := startFleet(t.Context(), "", app.Config{Peer: p.Name, Redis: server.addr, Key: []byte(strings.Repeat("key ", 8))}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

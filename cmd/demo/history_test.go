@@ -129,7 +129,7 @@ func serveCounter(t *testing.T, redisURL string, o store.Options, mode middlewar
 		t.Fatal(err)
 	}
 	sessions, err := middleware.New(st, middleware.Options{
-		Keys:    [][]byte{[]byte(strings.Repeat("k", 32))},
+		Keys:    [][]byte{[]byte(strings.Repeat("key ", 8))},
 		Cookie:  http.Cookie{Name: "session"},
 		OnError: func(w http.ResponseWriter, _ *http.Request, err error) { w.WriteHeader(middleware.Status(err)) },
 		Mode: func(r *http.Request) middleware.Mode {

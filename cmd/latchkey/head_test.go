@@ -13,7 +13,7 @@ import (
 func TestHeadsOfRealRecords(t *testing.T) {
 	s, plain := withRedis(t)
 	sealed := opened(t, s.URL, store.Options{Timeout: 20 * time.Second, Prefix: "sealed:",
-		Encryption: store.Encryption{Keys: [][]byte{make([]byte, 32)}}})
+		Encryption: store.Encryption{Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}})
 	created, until := time.Now().Truncate(time.Millisecond).UTC(), time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
 	for prefix, st := range map[string]*store.Store{records.DefaultPrefix: plain, "sealed:": sealed} {
 		engine := records.Of(st)

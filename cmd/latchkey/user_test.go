@@ -179,10 +179,10 @@ func TestEncrypted(t *testing.T) {
 	if r.stderr != "" {
 		t.Errorf("list: %s", r.stderr)
 	}
-	wrong := file(t, strings.Repeat("ab", 32))
+	wrong := file(t, strings.Repeat("abcd", 16))
 	r = call(t, s.URL, "show", first, "--values", "--keys-file", wrong)
 	fails(t, r, exitError, "it is sealed with the key")
-	if strings.Contains(r.stderr, "abab") {
+	if strings.Contains(r.stderr, "abcd") {
 		t.Errorf("it shows the key: %s", r.stderr)
 	}
 	contains(t, must(t, s.URL, "end", "--user", "ann", "--keys-file", keys), id, "1 session ended")

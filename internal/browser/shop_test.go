@@ -58,7 +58,7 @@ func openShop(t *testing.T, o opening) *shop {
 		log:   &logtest.Buffer{},
 	}
 	options := middleware.Options{
-		Keys:     [][]byte{bytes.Repeat([]byte("k"), 32)},
+		Keys:     [][]byte{bytes.Repeat([]byte("key "), 8)},
 		LockWait: patience,
 		Buffer:   o.buffer,
 		Logger:   s.log.Logger(),

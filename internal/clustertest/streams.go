@@ -83,7 +83,7 @@ func user(i int) string { return fmt.Sprint("user", i) }
 // serve returns the handler of a process.
 func serve(t *testing.T, st *store.Store, opened chan<- *stream) http.Handler {
 	t.Helper()
-	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{make([]byte, 32)}, Cookie: http.Cookie{Name: "sid"}})
+	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{[]byte(strings.Repeat("key ", 8))}, Cookie: http.Cookie{Name: "sid"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,6 @@ func seenBy(suites ...suite) []suite { return suites }
 // catalogue has all defects.
 var catalogue = slices.Concat(
 	fenceDefects, repetitionDefects, lockDefects, tenureDefects, queueDefects, waitDefects,
-	optimisticDefects, sessionDefects, endDefects, timeDefects, userDefects, userListDefects, lateDefects,
+	optimisticDefects, setupDefects, sessionDefects, endDefects, timeDefects, userDefects, userListDefects, lateDefects,
 	answerDefects, secretDefects, transportDefects, watchDefects, embeddedDefects,
 )

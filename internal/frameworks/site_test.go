@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // patience is for machines that are busy with other tests.
 const patience = 20 * time.Second
 
-var testKey = bytes.Repeat([]byte("k"), 32)
+var testKey = bytes.Repeat([]byte("key "), 8)
 
 // A site is a running program. log has the output of Latchkey, net/http and the recoverers.
 type site struct {

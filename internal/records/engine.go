@@ -125,6 +125,8 @@ var (
 	ErrGone = errors.New("session was ended by another request")
 	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")
+	// ErrLaterFormat: the record has a later format than this version can read. It is also an ErrCorrupt.
+	ErrLaterFormat = fmt.Errorf("%w: a later version of Latchkey has written it", ErrCorrupt)
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
 	ErrConflict = errors.New("session is being changed by another request")
 	// ErrTooLarge: the record is larger than Terms.MaxBytes.

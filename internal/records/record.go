@@ -68,7 +68,8 @@ func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
 //	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
 // If the id has moved, the tombstone also names the new id: see moved.go. For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
-// must have another v. A process that does not know a format refuses the record instead of guessing.
+// must have another v, at the same place. A process that does not know a format refuses the record instead of guessing, and
+// says whether the format is a later one.
 //
 // If you add a field to the head: parseHead reads it, and so do three others. times.lua takes all up to the
 // first d or e for timeouts, so no name has these letters, and "u" stays the last. user.lua looks for "g" right
@@ -235,7 +236,7 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	r.revision = revisionOf(text)
 	rest, ok := bytes.CutPrefix(text, []byte(head))
 	if !ok {
-		return r, 0, false, fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
+		return r, 0, false, errOfHead(text)
 	}
 	revision, rest, ok := bytes.Cut(rest, []byte(`","c":`))
 	switch {
@@ -269,6 +270,17 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	}
 	r.Created = time.UnixMilli(created)
 	return r, len(text) - len(data), sealed, nil
+}
+
+// errOfHead returns the error of a record whose head is not that of format 2.
+func errOfHead(text []byte) error {
+	const longest = 5 // digits
+	rest, ours := bytes.CutPrefix(text, []byte(`{"v":`))
+	digits, _, more := bytes.Cut(rest[:min(len(rest), longest+1)], []byte(","))
+	if v, err := strconv.ParseUint(string(digits), 10, 32); ours && more && err == nil && v > 2 {
+		return fmt.Errorf("%w: its format is %d, and this version knows format 2", ErrLaterFormat, v)
+	}
+	return fmt.Errorf("%w: its head is not that of format 2", ErrCorrupt)
 }
 
 const (

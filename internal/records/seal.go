@@ -79,6 +79,9 @@ func newKeyring(e Encryption) (*keyring, error) {
 		if len(key) < minKey {
 			return nil, fmt.Errorf("store: Options.Encryption.Keys[%d] has %d bytes: it must have at least %d random ones", i, len(key), minKey)
 		}
+		if bytes.Count(key, key[:1]) == len(key) { // make([]byte, 32) that nobody has filled
+			return nil, fmt.Errorf("store: Options.Encryption.Keys[%d] is %d times the same byte: it must have at least %d random ones", i, len(key), minKey)
+		}
 		m, err := newMaster(key)
 		if err != nil {
 			return nil, fmt.Errorf("store: Options.Encryption.Keys[%d]: %w", i, err)

@@ -85,6 +85,7 @@ func TestWrongEncryption(t *testing.T) {
 	}{
 		{Encryption{Keys: [][]byte{nil}}, "Encryption.Keys[0] has 0 bytes"},
 		{Encryption{Keys: [][]byte{newKey, []byte("my short secret")}}, "Encryption.Keys[1] has 15 bytes: it must have at least 32 random ones"},
+		{Encryption{Keys: [][]byte{make([]byte, 32)}}, "Encryption.Keys[0] is 32 times the same byte: it must have at least 32 random ones"},
 		{Encryption{Keys: [][]byte{newKey, oldKey, newKey}}, "Encryption.Keys[2] is there twice"},
 		{Encryption{AcceptPlain: true}, "Encryption has no Keys"},
 		{Encryption{WritePlain: true}, "Encryption has no Keys"},

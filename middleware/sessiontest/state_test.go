@@ -20,7 +20,7 @@ import (
 // A client has its session, whatever the program's options are.
 func TestAClientHasItsSession(t *testing.T) {
 	t.Parallel()
-	old, key := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("k", 32))
+	old, key := []byte(strings.Repeat("old ", 8)), []byte(strings.Repeat("key ", 8))
 	for name, o := range map[string]middleware.Options{
 		"defaults": {},
 		"cookie":   {Cookie: http.Cookie{Name: "sid", Path: "/shop/", Domain: "example.org", MaxAge: 3600}},
@@ -259,7 +259,7 @@ func TestFullIsAsARealOne(t *testing.T) {
 	embedded := whatAFullRedisDoes(t, st.Sessions, func() func() { return st.Full() })
 
 	r := redistest.Real(t, "--maxmemory-policy", "noeviction")
-	o := middleware.Options{Keys: [][]byte{make([]byte, 32)}, Logger: slog.New(slog.DiscardHandler)}
+	o := middleware.Options{Keys: [][]byte{[]byte(strings.Repeat("key ", 8))}, Logger: slog.New(slog.DiscardHandler)}
 	real, err := middleware.New(store.New(r.Pool(t, 4), store.Options{}), o)
 	if err != nil {
 		t.Fatal(err)

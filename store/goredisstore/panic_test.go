@@ -96,7 +96,7 @@ func newShop(t *testing.T, s *redistest.Server, during func(*shop) map[string]fu
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	sessions, err := middleware.New(st, middleware.Options{
-		Keys: [][]byte{make([]byte, 32)}, Cookie: http.Cookie{Name: "s"}, LockWait: 30 * time.Second,
+		Keys: [][]byte{[]byte(strings.Repeat("key ", 8))}, Cookie: http.Cookie{Name: "s"}, LockWait: 30 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(sh.log, nil)),
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func run(url, kind string) error {
 		return err
 	}
 	defer st.Close()
-	o := middleware.Options{Keys: [][]byte{make([]byte, 32)}}
+	o := middleware.Options{Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}
 	if kind == "read" || kind == "optimistic" {
 		o.Mode = func(r *http.Request) middleware.Mode {
 			if r.Method == http.MethodPost {

@@ -144,7 +144,7 @@ func main() {
 	}
 	defer st.Close()
 	sessions, err := middleware.New(st, middleware.Options{
-		Keys: [][]byte{make([]byte, 32)},
+		Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")},
 		TTL:  time.Hour, Lifetime: 24 * time.Hour, LockWait: time.Second, MaxHold: time.Minute,
 		Cookie:   http.Cookie{Name: "session", SameSite: http.SameSiteStrictMode},
 		Mode:     func(*http.Request) middleware.Mode { return middleware.Exclusive },
