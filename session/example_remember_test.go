@@ -52,11 +52,12 @@ func ExampleSession_Remember() {
 		io.Copy(os.Stdout, res.Body)
 		res.Body.Close()
 		cookie := res.Cookies()[0]
-		fmt.Println("the browser keeps", cookie.Name, "for", cookie.MaxAge, "s") // 0: until it is closed
+		kept := time.Duration(cookie.MaxAge) * time.Second // 0: until the browser is closed
+		fmt.Println("the browser keeps", cookie.Name, "for", kept.Round(time.Minute))
 	}
 	// Output:
 	// expires in 30m0s
-	// the browser keeps __Host-session-login for 0 s
+	// the browser keeps __Host-session-login for 0s
 	// expires in 720h0m0s
-	// the browser keeps __Host-session-login for 2592000 s
+	// the browser keeps __Host-session-login for 720h0m0s
 }
