@@ -58,10 +58,10 @@ func isOf(e *doc.Example, symbol string) bool {
 	return ok && (rest == "" || (symbol == "" || rest[0] == '_') && unicode.IsLower(first))
 }
 
-// examplesOf returns the examples of a package.
+// examplesOf returns the examples in those files of a package whose names say that they are examples.
 func examplesOf(t *testing.T, pkg string) []*doc.Example {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", pkg, "*_test.go"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", pkg, "example*_test.go"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s: %d files, %v", pkg, len(paths), err)
 	}
