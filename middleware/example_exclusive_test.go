@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -21,7 +22,7 @@ import (
 // This GET draws a ticket, so it must not run twice. Its route has the mode Exclusive, and the other routes have
 // the mode of the options.
 func ExampleSessions_Exclusive() {
-	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
+	st, err := embedded.Open(store.Options{Timeout: time.Minute}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

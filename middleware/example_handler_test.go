@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -17,10 +18,10 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// Twenty requests of one visitor come at once, and each adds 1. The requests run one after another, in however
+// Ten requests of one visitor come at once, and each adds 1. The requests run one after another, in however
 // many processes, so no increment is lost.
 func ExampleSessions_Handler() {
-	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
+	st, err := embedded.Open(store.Options{Timeout: time.Minute}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,11 +57,11 @@ func ExampleSessions_Handler() {
 
 	show(browser.Post(server.URL+"/add", "", nil)) // begins the session
 	var requests sync.WaitGroup
-	for range 20 {
+	for range 10 {
 		requests.Go(func() { show(browser.Post(server.URL+"/add", "", nil)) })
 	}
 	requests.Wait()
 	show(browser.Get(server.URL))
 	// Output:
-	// 21
+	// 11
 }

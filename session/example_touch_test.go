@@ -1,16 +1,15 @@
 package session_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
-	"os"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -40,6 +39,7 @@ func ExampleSession_Touch() {
 	})
 	mux.HandleFunc("GET /chat", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
+		http.NewResponseController(w).Flush() // opens the stream, and commits the session
 		ids <- s.ID()
 		for message := range messages {
 			err := s.Touch(r.Context())
@@ -48,29 +48,36 @@ func ExampleSession_Touch() {
 				return
 			}
 			fmt.Fprintln(w, message)
-			http.NewResponseController(w).Flush() // the first one commits the session
+			http.NewResponseController(w).Flush()
 		}
 	})
 	server := httptest.NewTLSServer(sessions.Handler(mux))
 	defer server.Close()
 	browser := server.Client()
 	browser.Jar, _ = cookiejar.New(nil) // keeps the cookie
-	show := func(res *http.Response, err error) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer res.Body.Close()
-		io.Copy(os.Stdout, res.Body)
+
+	res, err := browser.Post(server.URL+"/login", "", nil)
+	if err != nil {
+		log.Fatal(err)
 	}
-	show(browser.Post(server.URL+"/login", "", nil))
-	go func() {
-		id := <-ids
-		messages <- "hello"
-		messages <- "is anybody there?"
-		sessions.End(context.Background(), id) // in another browser
-		messages <- "no"
-	}()
-	show(browser.Get(server.URL + "/chat"))
+	res.Body.Close()
+	stream, err := browser.Get(server.URL + "/chat")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	for _, message := range []string{"hello", "is anybody there?"} {
+		messages <- message
+		lines.Scan()
+		fmt.Println(lines.Text())
+	}
+	if err := sessions.End(context.Background(), <-ids); err != nil { // in another browser
+		log.Fatal(err)
+	}
+	messages <- "goodbye"
+	lines.Scan()
+	fmt.Println(lines.Text())
 	// Output:
 	// hello
 	// is anybody there?
