@@ -22,6 +22,9 @@
 //
 // A constructor does not connect, and never fails: if its arguments are wrong, every Lock returns that error.
 //
+// Sessions need none of this: package store has a lock for each session. Package locker is for other work of the
+// same program, such as jobs and imports.
+//
 // # What is guaranteed, and what is not
 //
 // As long as Redis keeps its data, at most one token has the lock, and a Lease is valid only while its token

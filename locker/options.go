@@ -35,7 +35,7 @@ type Options struct {
 	Timeout time.Duration
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string
-	// LocalClock makes Timestamp use the clock of this host instead of that of Redis. It is for sharing locks
+	// LocalClock makes Timestamp use the clock of this host instead of Redis's clock. It is for sharing locks
 	// with programs that use their host's clock; all these clocks must agree. The other locks ignore
 	// LocalClock.
 	LocalClock bool

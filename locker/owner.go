@@ -36,6 +36,7 @@ func init() {
 	lease.HeldError = func(err error, o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d, err} }
 }
 
+// Error says who holds the lock, and for how long already.
 func (e *HeldError) Error() string {
 	if errors.Is(e.Err, ErrTooManyWaiters) {
 		return fmt.Sprintf("%v: it is held by %s for %v", e.Err, e.Owner, e.For)

@@ -16,7 +16,7 @@ import (
 )
 
 // Redlock is a lock on several independent Redis servers, the nodes. The holder of the spin lock on more than
-// half of the nodes has the lock. So the lock survives the loss of the others. The algorithm is that of Redis's
+// half of the nodes has the lock. So the lock survives the loss of the others. The algorithm is the one in Redis's
 // documentation of distributed locks:
 //
 //   - All nodes are asked at once, each for at most Options.Timeout.

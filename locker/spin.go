@@ -23,7 +23,7 @@ func NewSpin(pool *redis.Pool, o Options) *Spin {
 	return &Spin{New(spinOn(runnerOn(pool, o.Timeout)), o)}
 }
 
-// Lock acquires key by the rules of [Locker]. The lock is key itself.
+// Lock acquires key by the rules of [Locker]. The lock is stored at key itself, without a prefix.
 func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.lock.Lock(ctx, key) }
 
 // SpinAlgorithm returns the algorithm of [Spin] on any client, for [New].

@@ -2,7 +2,7 @@ package middleware
 
 import "context"
 
-// Hooks are called when sessions begin, get another id, or end: for audit logs. A nil hook is not called.
+// Hooks are called when sessions begin, get another ID, or end: for audit logs. A nil hook is not called.
 //
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
 // make other requests wait, since the lock is released before. But the response waits: a hook is called

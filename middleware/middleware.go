@@ -1,20 +1,34 @@
-// Package middleware puts a locked session around an http.Handler.
+// Package middleware gives each request its session: locked, so that the requests of one session run one after
+// another, and saved before the response is sent.
 //
-//	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
+//	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
+//	...
+//	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}, Mode: middleware.ByMethod})
 //	...
 //	http.ListenAndServe(":8080", sessions.Handler(mux))
 //
-// Handlers find the session with session.FromContext. If a session cannot be opened or saved, an error
-// becomes the response: see [Status] and Options.OnError.
+// Handlers find the session with [session.FromContext]; package session says what they can do with it. If a session
+// cannot be opened or saved, an error becomes the response: see [Status] and OnError in [Options].
+//
+// # Where to find what
+//
+//   - a whole program: the example of [New]
+//   - timeouts, the cookie, tokens, logging: [Options]
+//   - a GET should not wait, a poll should not count, a route needs no session: [Mode], [ByMethod], [Sessions.Passive]
+//   - my devices, log out everywhere: [Sessions.List], [Sessions.End], [Sessions.EndAll]
+//   - a job or a webhook changes a session: [Sessions.Update]
+//   - an audit log: [Hooks]
+//   - tests of handlers: package middleware/sessiontest
+//   - recipes for logins, streams, frameworks and more: README.md beside this package
 //
 // # When the session is committed
 //
-// A session is committed at the end of the handler, or earlier at the first of: session.Commit, Flush, Hijack,
-// and a body that outgrows the buffer. Then the session is closed and its lock released, so a stream or a long
-// download holds no session, until session.Reopen locks the session again. A change to a closed session cannot
-// be saved any more. The change is logged, and if the response has not begun, an error becomes the response:
-// see session.ErrClosed. A response that has begun is cut off, so that no client takes it for complete. A
-// response that was flushed completely cannot be cut off any more.
+// A session is committed when the handler returns, or earlier at the first of: [session.Session.Commit], Flush,
+// Hijack, and a body that outgrows the buffer. Then the session is closed and its lock released, so a stream or a
+// long download holds no session, until [session.Session.Reopen] locks the session again. A change to a closed
+// session cannot be saved any more. The change is logged, and if the response has not begun, an error becomes the
+// response: see [session.ErrClosed]. A response that has begun is cut off, so that no client takes it for complete.
+// A response that was flushed completely cannot be cut off any more.
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a request, the
 // changes are saved nevertheless. The commit is bounded by the store's timeout. But if the request's own
@@ -24,7 +38,7 @@
 // # When the session ends
 //
 // Whatever ends the session, in whichever process, the context of every handler that has it open ends within two
-// seconds, with session.ErrEnded as the cause: Destroy by another request, End, EndAll, MaxSessions, a timeout. That
+// seconds, with [session.ErrEnded] as the cause: Destroy by another request, End, EndAll, MaxSessions, a timeout. That
 // holds in every mode, and also after the commit, so it closes streams and websockets:
 //
 //	select {
@@ -40,12 +54,12 @@
 // A websocket should be closed with the code 1008. An EventSource connects again by itself: the response should be a
 // 204, or a 401, and not a redirect.
 //
-// A new ID is not an end, nor is the login of a guest. A Login as another user is. The handler that ends its own session
-// goes on. What is watched is the handler's context, for as long as the handler runs: what outlives the handler is not.
-// If Redis is unavailable, nothing ends. A request that is over within a second costs no command.
+// A session with a new ID goes on, and so does the session of a guest who logs in. A Login as another user ends the
+// session. The handler that ends its own session goes on. Only the handler's context is watched, and only until the
+// handler returns. If Redis is unavailable, no context ends. A request that takes less than a second costs no command.
 //
-// An open stream does not count as use of its session: see session.Touch. For requests that must not count, see
-// [Sessions.Passive].
+// An open stream does not count as use of its session: see [session.Session.Touch]. For requests that must not count,
+// see [Sessions.Passive].
 //
 // # What handlers see
 //
@@ -120,15 +134,15 @@ type Options struct {
 	// GuestTTL is the idle timeout of a session until Login or Renew. A short GuestTTL limits how long a flood
 	// of new visitors fills Redis. Default TTL, which is also the longest.
 	GuestTTL time.Duration
-	// LockWait is the longest time that a request waits for its session. Then the response is a 503.
+	// LockWait is the longest time that a request waits for its session. Then it is answered with 503.
 	// Default 10 s.
 	LockWait time.Duration
 	// MaxHold is the longest time that a request may hold its session. Then the request's context ends with
 	// store.ErrLost as the cause, the request can no longer save, and the next request gets the session.
 	// Default 1 min.
 	MaxHold time.Duration
-	// MaxWaiters is how many requests may wait for one session in this process. Any further request gets a
-	// 503 at once. Default 128.
+	// MaxWaiters is how many requests may wait for one session in this process. Any further request is answered
+	// with 503 at once. Default 128.
 	MaxWaiters int
 	// MaxBytes is the largest encoded session. Default 1 MiB, which is generous: a session that
 	// large costs a request tens of milliseconds.
@@ -136,10 +150,11 @@ type Options struct {
 	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
 	// saves the session early. Default 64 KiB.
 	Buffer int
-	// Cookie is the pattern of the session's cookies: that of a guest has the Name, and that of a member, after
-	// Login or Renew, has "-login" behind the Name. Without a Name: Name "__Host-session" and Secure. Path "/" and
-	// SameSite=Lax unless set, HttpOnly always. With a MaxAge, which should be Lifetime, the cookie stays when the
-	// browser is closed. session.Remember does the same for a single session.
+	// Cookie is the pattern of the session's cookies. A guest's cookie has the Name. After Login or Renew there is a
+	// member's cookie instead, whose name is the Name with "-login" behind it. Default: Name "__Host-session" and
+	// Secure, which needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless
+	// set, HttpOnly always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should
+	// be Lifetime. [session.Session.Remember] does the same for a single session.
 	Cookie http.Cookie
 	// Token returns the session's token that a request carries, or "", for clients that keep no cookie.
 	// [Bearer] is for Authorization headers. With Token, cookies are neither read nor set: the handler gives
@@ -147,15 +162,15 @@ type Options struct {
 	// the signed text. Responses vary by Authorization. If the token is elsewhere, add to Vary yourself. Token
 	// may be called more than once for a request. Default: there is a cookie.
 	Token func(*http.Request) string
-	// MaxSessions is how many sessions a user may have, see session.Login. A login beyond that number ends the
-	// session that would expire first. With RefuseLogin the login fails instead, with
-	// store.ErrTooManySessions, which is a 403. A session that nobody has come back with since its login gives
-	// way before either, since its response may have been lost. RefuseLogin without MaxSessions is an error.
-	// Default 1,000: more than people need, and so few that a program that logs in again and again, and keeps
-	// no cookie, does not harm other users.
+	// MaxSessions is how many sessions a user may have, see [session.Session.Login]. A login beyond that number
+	// ends the session that would expire first. With RefuseLogin the login fails instead, with
+	// [store.ErrTooManySessions], and is answered with 403. But first a session gives way that no request has come
+	// back with since its login, since the response to that login may have been lost. RefuseLogin without
+	// MaxSessions is an error. Default 1,000: more than people need, and so few that a program that logs in again
+	// and again, and keeps no cookie, does not harm other users.
 	MaxSessions int
 	RefuseLogin bool
-	// Device says where a user logs in, for [Sessions.List]: browser and place, say. At most 256
+	// Device says where a user logs in, for [Sessions.List]: such as the browser and the place. At most 256
 	// bytes are kept. Default: nothing.
 	Device func(*http.Request) string
 	// Hooks are called when sessions begin, get another id, or end. Default: none.

@@ -12,7 +12,8 @@ import (
 // errUnknownMode becomes the response if Options.Mode returns none of the modes below.
 var errUnknownMode = errors.New("middleware: Options.Mode has returned a value that is no Mode")
 
-// A Mode is how a request uses its session.
+// A Mode is how a request uses its session. [ByMethod] chooses the usual one: Optimistic for a GET, Exclusive for a
+// POST. Options.Mode chooses for each request, and a route may have a mode of its own: see [Sessions.Exclusive].
 type Mode int
 
 const (

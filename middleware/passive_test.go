@@ -244,3 +244,22 @@ func TestTouchMeansTheRequestsOwnSession(t *testing.T) {
 		v.get(s.URL+"/moved").want(t, 200, "")
 	})
 }
+
+// A stream that learns from its context that its session has ended, and one that learns it from Touch, hear the same.
+func TestTouchAfterTheContextHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := http.NewServeMux()
+		handle(mux, "/stream", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			add(own)
+			must(t, own.Commit(req.Context()))
+			must(t, s.sessions.End(context.Background(), own.ID()))
+			<-req.Context().Done()
+			if err := own.Touch(req.Context()); !errors.Is(err, session.ErrEnded) || !errors.Is(err, store.ErrGone) {
+				t.Errorf("Touch: %v", err)
+			}
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		newVisitor(t).get(s.URL+"/stream").want(t, 200, "")
+	})
+}

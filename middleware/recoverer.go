@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 )
 
-// Recoverer answers a panic of next with a 500, and logs the panic and its stack with slog.Default. Put it
+// Recoverer answers a panic of next with status 500, and logs the panic and its stack with slog.Default. Put it
 // around the sessions, so that the panic passes through them, and nothing of the request is saved:
 //
 //	http.ListenAndServe(":8080", middleware.Recoverer(sessions.Handler(router)))

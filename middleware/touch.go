@@ -25,10 +25,13 @@ func (s *Sessions) touch(ctx context.Context, id string) error {
 
 // TouchSession implements keep.Keeper. It does not wait for a commit: in doubt the session has its old id still.
 func (rq *request) TouchSession(ctx context.Context) error {
-	switch created, _ := rq.identity.stored(); created {
-	case 0: // nothing is stored
+	switch created, _ := rq.identity.stored(); {
+	case created == 0: // nothing is stored
 		return nil
-	case endedNow:
+	case rq.hasLeft() && context.Cause(&rq.context) == session.ErrEnded:
+		// Without this, the error would only tell of a context that has ended.
+		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
+	case created == endedNow:
 		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()+" was ended by this request"))
 	}
 	return rq.sessions.touch(ctx, rq.identity.knownID())

@@ -65,7 +65,7 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 
 // End ends the session with a public ID at once, and does not wait for its lock: a request that holds the
 // session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
-// session ends within two seconds, except that of the caller. The client is logged out with its next request.
+// session ends within two seconds, but not the caller's own. The client is logged out with its next request.
 //
 // The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if the session
 // was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or

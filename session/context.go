@@ -7,7 +7,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// ErrNoSession is the error of [Start] in a context that offers no session.
+// ErrNoSession is the error of [Start] in a context without a session: the handler is not wrapped by the middleware,
+// or its mode is None.
 var ErrNoSession = errors.New("session: no session here: wrap the handler with middleware's Sessions.Handler, in another mode than None")
 
 // NewContext returns a copy of ctx that holds s, for tests of handlers. Discard in the handler reverts s to its

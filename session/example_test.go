@@ -43,7 +43,7 @@ func ExamplePop() {
 
 // A handler is tested without a store: it gets a zero Session, which the test fills before and reads
 // afterwards. Commit says whether every Set has succeeded.
-func Example_testing() {
+func ExampleNewContext() {
 	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		s.Login(r.FormValue("user"))

@@ -14,13 +14,13 @@ import (
 // belongs to the user until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
 // [Session.Destroy] Login does nothing, and a warning is logged: to begin with an empty session, call Clear.
 //
-// A Login is a new beginning: the absolute timeout counts from it, and an earlier [Session.Remember] of the
-// session has no effect any more. The values stay.
+// With a Login the session starts anew: the absolute timeout counts from it, and an earlier [Session.Remember] has no
+// effect any more. The values stay.
 //
 // user is the application's identifier of the user, 1 to 512 bytes of UTF-8. It should never change, so a number
 // is a good choice. It is kept with the session's values. Any other user is an error that sticks and
-// fails the commit. With Options.RefuseLogin, a login beyond Options.MaxSessions makes the commit fail with the
-// store's ErrTooManySessions.
+// fails the commit. A login beyond Options.MaxSessions fails with the store's ErrTooManySessions if
+// Options.RefuseLogin is set.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
 		if s.err == nil && (user == "" || len(user) > keep.MaxUser || !utf8.ValidString(user)) {
@@ -41,8 +41,8 @@ func (s *Session) User() string {
 	return s.user()
 }
 
-// LoginTime returns when the visitor has logged in, to the millisecond: the time of the last Login. It is zero if
-// nobody is logged in. It tells whether the login is fresh enough for what matters most, such as a new password:
+// LoginTime returns when the visitor has logged in, to the millisecond: the time of the last Login. It is the zero
+// time if nobody is logged in. It tells whether the login is fresh enough for what matters most, such as a new password:
 //
 //	if time.Since(s.LoginTime()) > 5*time.Minute {
 //		http.Redirect(w, r, "/login", http.StatusSeeOther)

@@ -9,16 +9,18 @@ import (
 
 // Remember makes the session last for exactly d after its commit, even if the browser is closed or the session
 // is not used. The idle and absolute timeouts no longer apply. Call it at a login with "remember me", together
-// with [Session.Login], and again whenever the time should begin anew. A later Renew keeps the end, a later Login
+// with [Session.Login], and again whenever the time should start anew. A later Renew keeps the end, a later Login
 // does not.
 //
 //	s.Login(user)
 //	s.Remember(30 * 24 * time.Hour)
 //
-// Remember(0) undoes Remember: the timeouts of the options apply again, the absolute one counted from the login or,
-// without a login, from the session's creation; and the browser forgets the session when it is closed. A negative d, or one of more than 400 days, for which
-// no browser keeps a cookie, is an error that sticks and fails the commit. Remember has no effect on a new
-// session that stays empty. It gives the session of a user a new ID, as Renew does.
+// Remember(0) undoes Remember: the timeouts of the options apply again, and the browser forgets the session when it
+// is closed. The absolute timeout then counts from the login or, without a login, from the session's creation.
+//
+// A negative d is an error that sticks and fails the commit. So is a d of more than 400 days, since no browser keeps
+// a cookie for longer. Remember has no effect on a new session that stays empty. It gives the session of a user a new
+// ID, as Renew does.
 func (s *Session) Remember(d time.Duration) {
 	s.mutate("Remember", "", func() bool {
 		switch {
@@ -34,7 +36,7 @@ func (s *Session) Remember(d time.Duration) {
 }
 
 // Expires returns when the session will expire if it is not used again, including the effect of changes made so
-// far. It returns zero for a session that is kept nowhere: a destroyed session, or a session that a test has made.
+// far. It returns the zero time for a session that is kept nowhere: a destroyed session, or one that a test has made.
 func (s *Session) Expires() time.Time {
 	s.mu.Lock()
 	s.used = true

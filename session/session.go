@@ -5,6 +5,10 @@
 //	visits, _ := session.Get[int](s, "visits")
 //	s.Set("visits", visits+1)
 //
+// A handler also logs its visitor in and out with it ([Session.Login], [Session.Destroy]), shows a message once
+// ([Pop]), and releases it before slow work ([Session.Commit]). This package knows neither HTTP nor Redis: package
+// middleware opens and commits the sessions, and a program starts with its function New.
+//
 // # Values
 //
 // Values stay encoded. A session holds each value as the JSON that is stored, and decodes it only when [Get] or
@@ -14,9 +18,9 @@
 //
 // # When it is saved
 //
-// A session is open until it is committed: by [Session.Commit], by the first byte of the response, or at the
-// end of the handler. What was set until then is saved, unless [Session.Discard] was called. A later change is
-// reported as a bug instead of being dropped silently, unless [Session.Reopen] has reopened the session.
+// A session is open until it is committed: by [Session.Commit], by the first byte of the response that is sent, or
+// when the handler returns. What was set until then is saved, unless [Session.Discard] was called. A later change is
+// reported as a mistake instead of being dropped silently, unless [Session.Reopen] has reopened the session.
 //
 // # Testing handlers
 //
@@ -24,8 +28,6 @@
 // [NewContext], and reads it afterwards: [Get] returns the values, [Session.User] the user of a Login, and
 // [Session.Commit] the error of a Set that failed. For whole requests use package middleware/sessiontest, which
 // also shows the cookie, and whether a session that the handler has renewed or destroyed still exists.
-//
-// This package knows neither HTTP nor Redis: package middleware opens and commits the sessions.
 package session
 
 import (

@@ -1,11 +1,25 @@
-// Package store keeps sessions in Redis. A program calls [Open] or [New], and gives the store to package
+// Package store keeps sessions in Redis. A program opens a store when it starts, and gives it to package
 // middleware, which does the rest.
 //
 //	st, err := store.Open("redis://127.0.0.1:6379", store.Options{})
+//	...
+//	defer st.Close()
+//	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}})
+//
+// # Which constructor
+//
+//   - [Open]: one server, by its URL
+//   - [New]: the redigo pool that the program has already, which may ask Sentinel for the master
+//   - Open of package store/rueidisstore: Sentinel or Redis Cluster
+//   - New of package store/goredisstore: the go-redis client that the program has already, also of a cluster
+//   - Open of package store/embedded: a Redis inside the process, for development
+//   - [NewOn]: any other client
 //
 // A constructor does not connect, so it succeeds even if Redis is unavailable: see [Store.Ping]. If the
-// arguments are wrong, [Open] returns an error. [New] and [NewOn] return a store whose every use fails with
+// arguments are wrong, most of them return an error. [New] and [NewOn] return a store whose every use fails with
 // that error, and middleware.New returns the error, too.
+//
+// REDIS.md beside this package says how Redis should be set up.
 package store
 
 // The package comment of internal/records tells how a session is kept in Redis.
@@ -23,7 +37,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The errors of sessions, to be matched with [errors.Is].
+// The errors of sessions, to be matched with [errors.Is]. The function Status of package middleware has the HTTP status
+// for each.
 var (
 	// ErrNotFound: there is no such session: its ID is unknown, or it has expired.
 	ErrNotFound = records.ErrNotFound
@@ -33,18 +48,22 @@ var (
 	ErrCorrupt = records.ErrCorrupt
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.
 	ErrConflict = records.ErrConflict
-	// ErrTooLarge: the session is larger than MaxBytes.
+	// ErrTooLarge: the session is larger than Options.MaxBytes of package middleware.
 	ErrTooLarge = records.ErrTooLarge
-	// ErrTooManySessions: the user has as many sessions as MaxSessions allows.
+	// ErrTooManySessions: the user has as many sessions as Options.MaxSessions of package middleware allows.
 	ErrTooManySessions = records.ErrTooManySessions
 )
 
-// The errors of the lock. They equal those of package locker, which documents them.
+// The errors of the session's lock and of Redis, to be matched with [errors.Is]. They equal those of package locker.
 var (
-	ErrTimeout        = locker.ErrTimeout
+	// ErrTimeout: another request has held the session for as long as the request could wait.
+	ErrTimeout = locker.ErrTimeout
+	// ErrTooManyWaiters: too many requests of this process wait for the session already.
 	ErrTooManyWaiters = locker.ErrTooManyWaiters
-	ErrLost           = locker.ErrLost
-	ErrUnavailable    = locker.ErrUnavailable
+	// ErrLost: the request has lost its lock, so it cannot save its session any more.
+	ErrLost = locker.ErrLost
+	// ErrUnavailable: Redis could not be reached, did not reply in time, or refused the command.
+	ErrUnavailable = locker.ErrUnavailable
 )
 
 // Options of a store. The zero value means the defaults.
@@ -95,7 +114,7 @@ type Encryption struct {
 	WritePlain bool
 }
 
-// A Store is safe for use by any number of goroutines.
+// A Store connects package middleware with Redis. It is safe for use by any number of goroutines.
 type Store struct{ engine *records.Engine }
 
 func init() {
@@ -136,12 +155,12 @@ func NewOn(c transport.Client, o Options) *Store {
 func broken(why string) *Store { return &Store{records.Broken(errors.New("store: " + why))} }
 
 // Ping reports whether Redis replies, for readiness checks and at start. On a Redis Cluster it succeeds if one
-// node replies. It fails if the client does not support clusters, such as that of [Open] and [New]. The error
-// wraps [ErrUnavailable].
+// node replies; but it fails with the stores of [Open] and [New], which do not know clusters. The error wraps
+// [ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error { return s.engine.Ping(ctx) }
 
-// Close stops all background work immediately, and closes the store's connections, except those of a client of
-// [NewOn]. Requests that wait for a session fail with [ErrUnavailable], and so do later requests. If the
+// Close stops all background work immediately, and closes the store's connections. A client that was given to
+// [NewOn] stays open, unless it is a [transport.Owned]. Requests that wait for a session fail with [ErrUnavailable], and so do later requests. If the
 // connections are closed, requests that hold a session fail when they save it: let them finish first, as
 // [net/http.Server.Shutdown] does. A lock that is still held, or that a lost reply has left behind, expires
 // with its lease.

@@ -50,4 +50,5 @@ var names = map[Fault]string{
 	LoseReply: "LoseReply", CutReply: "CutReply", LoseCommand: "LoseCommand", Hang: "Hang",
 }
 
+// String returns the fault's name.
 func (f Fault) String() string { return names[f] }

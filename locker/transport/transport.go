@@ -14,7 +14,7 @@
 // may have been executed, the caller must find out whether the lock is held. So there are two kinds of errors:
 // [ErrRefused] after a command that was certainly not executed, and [ErrUnavailable] in doubt.
 //
-// Package internal/scripting adds what scripts need: EVAL if EVALSHA fails, numbered replies, and repetition
+// Other packages of this module add what scripts need: EVAL if EVALSHA fails, numbered replies, and repetition
 // after a broken connection. So a client must not repeat anything by itself.
 package transport
 
@@ -69,7 +69,7 @@ type Client interface {
 
 // A ClusterClient is a Client that knows clusters: it sends each round trip to the node that has the slot of its
 // key, and follows slots that move. If a node defers a command, since a slot is being moved or a replica is taking
-// over, package internal/scripting repeats the command.
+// over, Latchkey repeats the command.
 //
 // On a cluster, PUBLISH does not count all listeners. So waiters for a lock listen to a channel in the slot of the
 // lock's key.

@@ -13,6 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
+// The guide shows parts of the functions below. The examples of the documentation are in files of their own.
+
 // routes is the program under test.
 func routes(sessions *middleware.Sessions, charge func()) http.Handler {
 	mux := http.NewServeMux()
@@ -58,7 +60,7 @@ func post(c *http.Client, url string) (status int) {
 }
 
 // A client has a session that the test has filled, and the test reads what the handler has stored.
-func Example() {
+func showClient() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 
@@ -75,7 +77,7 @@ func Example() {
 }
 
 // The ID shows whether a login has renewed the session, IsNew whether a logout has ended it.
-func ExampleSite_Session() {
+func showSession() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(withTea)
@@ -87,7 +89,7 @@ func ExampleSite_Session() {
 }
 
 // Another request has the session. The client's request waits for LockWait, and gives up.
-func ExampleSite_Busy() {
+func showBusy() {
 	st := sessiontest.New(t, middleware.Options{LockWait: 50 * time.Millisecond})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(withTea)
@@ -103,7 +105,7 @@ func ExampleSite_Busy() {
 }
 
 // The lock is lost while the handler runs, so the handler cannot save any more.
-func ExampleSite_Lose() {
+func showLose() {
 	st := sessiontest.New(t, middleware.Options{})
 	ann := st.Client(withTea)
 	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +122,7 @@ func ExampleSite_Lose() {
 }
 
 // The session was ended elsewhere, but this page still writes: as a guest.
-func ExampleSite_End() {
+func showEnd() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(func(s *session.Session) { s.Login("ann") })
@@ -132,7 +134,7 @@ func ExampleSite_End() {
 }
 
 // The visitor comes back after lunch.
-func ExampleSite_Expire() {
+func showExpire() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(withTea)
@@ -144,7 +146,7 @@ func ExampleSite_Expire() {
 }
 
 // While Redis is unavailable nothing is charged, and nothing is lost.
-func ExampleSite_Down() {
+func showDown() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(withTea)
@@ -161,7 +163,7 @@ func ExampleSite_Down() {
 }
 
 // A full Redis does not store a change.
-func ExampleSite_Full() {
+func showFull() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(routes(st.Sessions, charge))
 	ann := st.Client(withTea)
@@ -177,7 +179,7 @@ func ExampleSite_Full() {
 }
 
 // A value set after a Commit is lost. Without ExpectLateChange that would fail the test.
-func ExampleSite_ExpectLateChange() {
+func showExpectLateChange() {
 	st := sessiontest.New(t, middleware.Options{})
 	st.Serve(st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())

@@ -18,16 +18,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The examples hold, in any order. They share a variable, so they do not run in parallel.
-func TestExamples(tt *testing.T) {
-	for name, example := range map[string]func(){
-		"Client and Session": Example, "Session": ExampleSite_Session, "Busy": ExampleSite_Busy,
-		"Lose": ExampleSite_Lose, "End": ExampleSite_End, "Expire": ExampleSite_Expire,
-		"Down": ExampleSite_Down, "Full": ExampleSite_Full, "late": ExampleSite_ExpectLateChange,
+// What the guide shows holds, in any order. The functions share a variable, so they do not run in parallel.
+func TestTheGuide(tt *testing.T) {
+	for name, show := range map[string]func(){
+		"Client and Session": showClient, "Session": showSession, "Busy": showBusy,
+		"Lose": showLose, "End": showEnd, "Expire": showExpire,
+		"Down": showDown, "Full": showFull, "late": showExpectLateChange,
 	} {
 		tt.Run(name, func(tt *testing.T) {
 			t = tt
-			example()
+			show()
 		})
 	}
 }

@@ -56,7 +56,8 @@ type Site struct {
 	handler atomic.Pointer[http.Handler]
 	log     *record
 	logger  *slog.Logger
-	hidden  middleware.Options // of hidden requests: see hiddenRequest
+	hidden  middleware.Options   // of hidden requests: see hiddenRequest
+	cookies *middleware.Sessions // with the options of hidden requests: knows the cookies of clients
 }
 
 // New starts a site. o may be the program's Options: if there are no Keys, New makes some; a Domain of the
@@ -80,8 +81,14 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	st.hidden = o
 	st.hidden.Mode = nil
 	st.hidden.Token, st.hidden.Hooks = nil, middleware.Hooks{}
+	if o.Token != nil {
+		st.hidden.Cookie.Secure = true // a name that is valid for tokens may need it
+	}
 	var err error
 	if st.Sessions, err = middleware.New(st.store, o); err != nil {
+		tb.Fatalf("sessiontest: %v", err)
+	}
+	if st.cookies, err = middleware.New(st.store, st.hidden); err != nil {
 		tb.Fatalf("sessiontest: %v", err)
 	}
 
@@ -167,9 +174,8 @@ func (st *Site) cookiesOf(c *http.Client) (found []*http.Cookie) {
 	if c.Jar == nil {
 		return nil
 	}
-	name := cmp.Or(st.hidden.Cookie.Name, "__Host-session")
 	all := c.Jar.Cookies(st.address())
-	for _, name := range []string{name + "-login", name} {
+	for _, name := range []string{st.cookieName() + "-login", st.cookieName()} {
 		for _, cookie := range all {
 			if cookie.Name == name {
 				found = append(found, cookie)
@@ -178,3 +184,6 @@ func (st *Site) cookiesOf(c *http.Client) (found []*http.Cookie) {
 	}
 	return found
 }
+
+// cookieName is the name of a guest's cookie.
+func (st *Site) cookieName() string { return cmp.Or(st.hidden.Cookie.Name, "__Host-session") }

@@ -13,6 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
+	"github.com/gorilla/securecookie"
 )
 
 // Session returns the client's session as it is stored. If nothing is stored, it returns an empty session,
@@ -50,11 +51,23 @@ func (st *Site) Session(c *http.Client) *session.Session {
 // Renew the session has a new token, which the client does not know.
 func (st *Site) Token(c *http.Client) string {
 	st.tb.Helper()
-	for _, cookie := range st.cookiesOf(c) {
-		return cookie.Value
+	cookies := st.cookiesOf(c)
+	if len(cookies) == 0 {
+		st.tb.Fatalf("sessiontest: Token: the client has no session")
+		return ""
 	}
-	st.tb.Fatalf("sessiontest: Token: the client has no session")
-	return ""
+	// A cookie is signed together with its name. The token of a user's session has the name of a guest's cookie.
+	signer := securecookie.New(st.hidden.Keys[0], nil).SetSerializer(securecookie.NopEncoder{}).MaxAge(0)
+	var secret []byte
+	err := signer.Decode(cookies[0].Name, cookies[0].Value, &secret)
+	if err != nil {
+		st.tb.Fatalf("sessiontest: Token: %v", err)
+	}
+	token, err := signer.Encode(st.cookieName(), secret)
+	if err != nil {
+		st.tb.Fatalf("sessiontest: Token: %v", err)
+	}
+	return token
 }
 
 // A reader is the keeper of a session that is only read.
@@ -179,7 +192,7 @@ func (st *Site) id(doing string, c *http.Client) string {
 // find returns the id of the first of the client's cookies that leads to a session, or of the first, or "".
 func (st *Site) find(c *http.Client) (found string) {
 	for _, cookie := range st.cookiesOf(c) {
-		id, ok := st.Sessions.ID(cookie.Value)
+		id, ok := st.cookies.ID(cookie.Value)
 		if !ok {
 			continue
 		}

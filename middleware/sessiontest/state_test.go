@@ -68,6 +68,28 @@ func TestTokenOfAClient(t *testing.T) {
 	}
 }
 
+// The token of a user's session leads to the user, and the test can act on that session.
+func TestTokenOfAUser(t *testing.T) {
+	t.Parallel()
+	st := sessiontest.New(t, middleware.Options{Token: middleware.Bearer})
+	who := st.Sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).User())
+	}))
+	ann := st.Client(func(s *session.Session) { s.Login("ann") })
+	wantUser := func(want string) {
+		t.Helper()
+		w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+		req.Header.Set("Authorization", "Bearer "+st.Token(ann))
+		who.ServeHTTP(w, req)
+		if w.Body.String() != want || st.Session(ann).User() != want {
+			t.Errorf("the user is %q, and %q in the store; want %q", w.Body, st.Session(ann).User(), want)
+		}
+	}
+	wantUser("ann")
+	st.End(ann)
+	wantUser("")
+}
+
 // Session follows what handlers do: values, a new id at the login, and the end.
 func TestSessionIsWhatIsStored(t *testing.T) {
 	t.Parallel()

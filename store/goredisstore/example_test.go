@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// With a cluster. For one server use redis.NewClient, for Sentinel redis.NewFailoverClient.
-func ExampleNew() {
+// A cluster.
+func ExampleNew_cluster() {
 	c := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs:                 []string{"redis-1:6379", "redis-2:6379", "redis-3:6379"},
 		ContextTimeoutEnabled: true,
