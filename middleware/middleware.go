@@ -102,8 +102,8 @@ package middleware
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
 // session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of
-// each error is in errors.go. Two Sessions around one handler are in nested.go. Package internal/records continues from
-// Engine.Take and Hold.SaveContent.
+// each error is in errors.go. Two Sessions around one handler are in nested.go, warnings of a wrong set-up in setup.go.
+// Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"

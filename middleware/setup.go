@@ -41,7 +41,7 @@ func (rq *request) lookAtCookies(came []cameID, unknown int) {
 	s := rq.sessions
 	if unknown > 0 {
 		rq.warn("unknown_key", unknown, "cookies or tokens are well-formed, and signed with a key that is not in Options.Keys: "+
-			"does another process have other keys, or was a key removed too early?")
+			"does another process have other keys? Was a key removed too early? Does another program use the same cookie name?")
 	}
 	if s.cookies.token != nil {
 		return
@@ -64,8 +64,8 @@ func (rq *request) lookAtCookies(came []cameID, unknown int) {
 func (rq *request) lookAtTransport() {
 	s := rq.sessions
 	if s.cookies.token == nil && s.cookies.pattern.Secure && !s.comesBack.Load() && !overHTTPS(rq.base) {
-		rq.warn("plain_http", 1, "a Secure cookie is set over plain HTTP, and browsers drop it: serve HTTPS; "+
-			"or let the proxy that does set X-Forwarded-Proto; or, only while developing, set Options.Cookie.Name without Secure",
+		rq.warn("plain_http", 1, "a Secure cookie is set over plain HTTP, and browsers drop it, except some for localhost: "+
+			"serve HTTPS; or let the proxy that serves it set X-Forwarded-Proto; or, while developing, give Options.Cookie a Name and no Secure",
 			slog.String("cookie", s.cookies.pattern.Name))
 	}
 }

@@ -31,6 +31,6 @@ var setupDefects = []defect{
 		edits(overlay.In("middleware", "request.lookAtCookies").Replace("c.kind == guest && isOfUser(c.id)", "false && c.kind == guest")),
 		seenBy(tests("middleware", "TestTheLogTellsOfTwoSessionsWithOneName"))},
 	{"P17", "each request makes a line about the same mistake in the set-up",
-		edits(overlay.In("middleware", "New").Replace("newDamper(1, time.Minute)", "newDamper(1, time.Nanosecond)")),
+		edits(overlay.In("middleware", "New").Replace("newDamper(1, time.Minute)", "newDamper(10, time.Minute)")),
 		seenBy(tests("middleware", "TestTheLogTellsOfALaterFormat"))},
 }
