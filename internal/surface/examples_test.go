@@ -21,7 +21,7 @@ var lookedUpFirst = map[string][]string{
 		"Session.Discard", "Session.ID", "Session.IsNew", "Session.Keys", "Session.Login", "Session.LoginTime",
 		"Session.Remember", "Session.Renew", "Session.Reopen", "Session.Set", "Session.Touch", "Session.User",
 	},
-	"store": {"New", "NewOn", "Open", "Store.Close", "Store.Ping"},
+	"store": {"Encryption", "New", "NewOn", "Open", "Store.Close", "Store.Ping"},
 	"middleware": {
 		"Bearer", "ByMethod", "Hooks", "Mode", "New", "Options", "Recoverer", "Sessions.End", "Sessions.EndAll",
 		"Sessions.Exclusive", "Sessions.FromContext", "Sessions.Handler", "Sessions.ID", "Sessions.Lazy", "Sessions.List",

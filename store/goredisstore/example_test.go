@@ -30,7 +30,7 @@ func ExampleNew_cluster() {
 }
 
 // Locks on the same client, and on several independent servers.
-func ExampleNewClient() {
+func ExampleNewClient_redlock() {
 	var nodes []transport.Client
 	for _, address := range []string{"redis-1:6379", "redis-2:6379", "redis-3:6379"} {
 		c := redis.NewClient(&redis.Options{Addr: address, ContextTimeoutEnabled: true})
