@@ -7,8 +7,9 @@ import (
 	"regexp"
 )
 
-// allowed are licences that ask for no more than that their text goes with the program.
-var allowed = regexp.MustCompile(`^(MIT|BSD-[23]-Clause|Apache-2\.0|ISC|0BSD)$`)
+// allowed are licences that ask for no more than that their text goes with the program. The tool that finds them
+// takes the three clauses of golang.org/x/sys for BSD-Source-Code.
+var allowed = regexp.MustCompile(`^(MIT|BSD-[23]-Clause|BSD-Source-Code|Apache-2\.0|ISC|0BSD)$`)
 
 // readBill adds the licences in a bill of materials to found. One that is unknown or not allowed is an error.
 func readBill(name string, found map[string]bool) error {

@@ -31,8 +31,10 @@ func TestWhatTheProxyServes(t *testing.T) {
 			}
 			names = append(names, name)
 		}
-		if !slices.Contains(names, "go.mod") {
-			t.Errorf("%s has no go.mod", dir)
+		for _, name := range []string{"go.mod", "LICENSE"} { // pkg.go.dev shows nothing without a licence
+			if !slices.Contains(names, name) {
+				t.Errorf("%s has no %s", dir, name)
+			}
 		}
 		for _, other := range append(slices.Clone(published[1:]), "bin", ".git", "cmd/bench", "internal/browser") {
 			if other != dir && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, other+"/") }) {
