@@ -17,7 +17,7 @@ import (
 )
 
 // After a new password, all other sessions of the user end in one step.
-func ExampleSessions_EndAll_others() {
+func ExampleSessions_EndAll() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // An audit log has a line for each session that begins, gets another ID, or ends.
-func ExampleHooks_audit() {
+func ExampleHooks() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

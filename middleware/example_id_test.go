@@ -15,7 +15,7 @@ import (
 )
 
 // A server of another kind, such as one of gRPC, gets a session's token by its own ways.
-func ExampleSessions_ID_otherServer() {
+func ExampleSessions_ID() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -20,7 +20,7 @@ import (
 )
 
 // A user looks at where they are logged in.
-func ExampleSessions_List_devices() {
+func ExampleSessions_List() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 // While this GET runs, another request changes the session. So the GET's first run counts for nothing, and its
 // handler runs again, on what is stored now.
-func ExampleSessions_Optimistic_runsAgain() {
+func ExampleSessions_Optimistic() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

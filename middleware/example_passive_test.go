@@ -16,7 +16,7 @@ import (
 )
 
 // A page asks again and again whether there is something new. It does not keep its visitor logged in by that.
-func ExampleSessions_Passive_poll() {
+func ExampleSessions_Passive() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

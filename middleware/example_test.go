@@ -43,7 +43,7 @@ func answerPrices(context.Context, *websocket.Conn) {}
 
 // A page is shown without waiting for anybody, even if it now and then writes. A route that needs
 // no session has none.
-func ExampleSessions_Optimistic() {
+func Example_routes() {
 	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 	mux.Handle("POST /cart", addToCart)
 	mux.Handle("GET /images/", sessions.None(images))
@@ -138,7 +138,7 @@ func Example_lazy() {
 }
 
 // A custom page for errors, which are logged already.
-func ExampleOptions_onError() {
+func Example_errorPage() {
 	_ = middleware.Options{
 		Keys: [][]byte{key, oldKey}, // the first key signs, both verify
 		OnError: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -284,12 +284,12 @@ func Example_touch() {
 }
 
 // A page that polls does not keep its visitor logged in.
-func ExampleSessions_Passive() {
+func Example_poll() {
 	mux.Handle("GET /unread", sessions.Passive(sessions.ReadOnly(unread)))
 }
 
 // A job changes a session by its public id, which was put into the job.
-func ExampleSessions_Update() {
+func Example_job() {
 	shipped := func(ctx context.Context, id, order string) error {
 		err := sessions.Update(ctx, id, func(s *session.Session) error {
 			s.Set("flash", fmt.Sprintf("Order %s is on its way.", order))
@@ -379,7 +379,7 @@ func Example_loggedOutElsewhere() {
 }
 
 // A page of my devices, with a button for each.
-func ExampleSessions_List() {
+func Example_devices() {
 	devices := func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		if s.User() == "" {
@@ -418,7 +418,7 @@ func ExampleSessions_List() {
 }
 
 // After a new password, all other sessions of the user end.
-func ExampleSessions_EndAll() {
+func Example_newPassword() {
 	mux.HandleFunc("POST /password", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		if !changePassword(r, s.User()) { // first, so that nobody logs in with the old password after EndAll
@@ -436,7 +436,7 @@ func ExampleSessions_EndAll() {
 }
 
 // Log out everywhere, here, too.
-func ExampleSessions_EndAll_everywhere() {
+func Example_logoutEverywhere() {
 	mux.HandleFunc("POST /logout-everywhere", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		if user := s.User(); user != "" {
@@ -513,7 +513,7 @@ func ExampleOptions_token_cors() {
 	server.Handler = cors(protection.Handler(sessions.Handler(mux)))
 }
 
-func ExampleSessions_ID() {
+func Example_otherServer() {
 	count := func(ctx context.Context, token string) error {
 		id, ok := sessions.ID(token)
 		if !ok {
@@ -529,7 +529,7 @@ func ExampleSessions_ID() {
 }
 
 // An audit log has a line for each session that begins, gets another id, or ends.
-func ExampleHooks() {
+func Example_auditLog() {
 	_ = middleware.Options{
 		Keys: [][]byte{key},
 		Hooks: middleware.Hooks{

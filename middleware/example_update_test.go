@@ -19,7 +19,7 @@ import (
 )
 
 // A job runs without a request of its visitor. It has kept the ID of the session, and leaves a message in it.
-func ExampleSessions_Update_job() {
+func ExampleSessions_Update() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {
 		log.Fatal(err)

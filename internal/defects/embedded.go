@@ -6,5 +6,5 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 var embeddedDefects = []defect{
 	{"P12", "the clock of the embedded Redis stands still",
 		edits(overlay.In("internal/embeddedredis", "Redis.tick").Drop("r.FastForward(p)")),
-		seenBy(tests("store/embedded", "Expire"), tests("internal/embeddedredis", "TestTheClockRuns"))},
+		seenBy(tests("store/embedded", "TestSessionsExpire"), tests("internal/embeddedredis", "TestTheClockRuns"))},
 }

@@ -16,16 +16,16 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/embeddedredis"
 	"github.com/a2139e8d/latchkey/internal/records"
-	"github.com/a2139e8d/latchkey/locker"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
 )
 
 // Open starts a Redis inside the process, and returns a store on it. [store.Store.Close] ends both. Each call starts a Redis
-// of its own. If an option is wrong, Open returns an error: TLS and Credentials must not be set, since nothing is dialled.
+// of its own. If an option is wrong, Open returns an error: TLS and Credentials must not be set, since nothing is dialled. Timeout is one minute unless set.
 func Open(o store.Options) (*store.Store, error) {
 	st, _, err := open(o)
 	return st, err
@@ -39,8 +39,9 @@ func open(o store.Options) (*store.Store, *embeddedredis.Redis, error) {
 	case o.Credentials != nil:
 		return nil, nil, errors.New("embedded: Options.Credentials is set: " + dialling)
 	}
+	o.Timeout = cmp.Or(o.Timeout, time.Minute) // it cannot be away; on a busy machine it may be slow
 	redis := embeddedredis.Start(nil)
-	st := store.NewOn(client{transport.NewRedigo(redis.Pool(), cmp.Or(o.Timeout, locker.DefaultTimeout)), redis}, o)
+	st := store.NewOn(client{transport.NewRedigo(redis.Pool(), o.Timeout), redis}, o)
 	if err := records.Of(st).Err(); err != nil {
 		_ = st.Close() // there is nothing to save
 		return nil, nil, err
