@@ -24,8 +24,9 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Open starts a Redis inside the process, and returns a store on it. [store.Store.Close] ends both. Each call starts a Redis
-// of its own. If an option is wrong, Open returns an error: TLS and Credentials must not be set, since nothing is dialled. Timeout is one minute unless set.
+// Open starts a Redis inside the process, and returns a store on it. [store.Store.Close] ends both. Each call starts
+// a Redis of its own. If an option is wrong, Open returns an error: TLS and Credentials must not be set, since
+// nothing is dialled. The default of Timeout is one minute.
 func Open(o store.Options) (*store.Store, error) {
 	st, _, err := open(o)
 	return st, err
