@@ -121,7 +121,7 @@ func navigates(h http.Header) bool {
 	switch h.Get("Sec-Fetch-Mode") {
 	case "navigate":
 		return true
-	case "", "same-origin": // the latter is what a service worker in Firefox makes of a navigation that it passes on
+	case "", "same-origin": // same-origin: a service worker in Firefox has passed a navigation on
 		return strings.Contains(h.Get("Accept"), "application/xhtml+xml") && h.Get("X-Requested-With") == ""
 	default:
 		return false

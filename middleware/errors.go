@@ -52,7 +52,7 @@ func ruleOf(err error) rule {
 //
 //   - 503 if a retry may succeed: the session was busy for too long, its lock was lost, another request has
 //     changed it, Redis is unavailable, the client has gone away, or the request's own deadline has passed;
-//   - 409 for a write in the background with an ID that a login has just moved, for a login that EndAll has
+//   - 409 for a write in the background with an ID from before a login or Renew, for a login that EndAll has
 //     overtaken, and for a session that has ended while the request had it open: session.ErrEnded, too;
 //   - 401 with Options.Token: for a write of a request that has no token, or whose token leads to no session;
 //   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.

@@ -408,7 +408,7 @@ func Example_devices() {
 		if err == nil && isTheirs { // a user may end only their own sessions
 			err = sessions.End(r.Context(), id)
 		}
-		if err != nil && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound) { // otherwise it has ended
+		if err != nil && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound) { // both mean: it had ended
 			slog.ErrorContext(r.Context(), "ending a session", "id", id, "error", err)
 			http.Error(w, "please try again", middleware.Status(err))
 			return

@@ -131,8 +131,8 @@ type Options struct {
 	// Lifetime is the absolute timeout, counted from the session's creation or its last Login. A Renew does not
 	// extend it. Default 24 h.
 	Lifetime time.Duration
-	// GuestTTL is the idle timeout of a session until Login or Renew. A short GuestTTL limits how long a flood
-	// of new visitors fills Redis. Default TTL, which is also the longest.
+	// GuestTTL is the idle timeout of a guest's session, one that has had no Login or Renew. A short GuestTTL limits
+	// how long a flood of new visitors fills Redis. Default TTL, which is also the longest.
 	GuestTTL time.Duration
 	// LockWait is the longest time that a request waits for its session. Then it is answered with 503.
 	// Default 10 s.
@@ -150,8 +150,8 @@ type Options struct {
 	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
 	// saves the session early. Default 64 KiB.
 	Buffer int
-	// Cookie is the pattern of the session's cookies. A guest's cookie has the Name. After Login or Renew there is a
-	// member's cookie instead, whose name is the Name with "-login" behind it. Default: Name "__Host-session" and
+	// Both cookies of a session are made from Cookie: before Login or Renew a guest's, which has the Name, and
+	// afterwards a member's, whose name is the Name with "-login" behind it. Default: Name "__Host-session" and
 	// Secure, which needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless
 	// set, HttpOnly always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should
 	// be Lifetime. [session.Session.Remember] does the same for a single session.
@@ -164,8 +164,8 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see [session.Session.Login]. A login beyond that number
 	// ends the session that would expire first. With RefuseLogin the login fails instead, with
-	// [store.ErrTooManySessions], and is answered with 403. But first a session gives way that no request has come
-	// back with since its login, since the response to that login may have been lost. RefuseLogin without
+	// [store.ErrTooManySessions], and is answered with 403. But first, a session that no request has come
+	// back with since its login is replaced: the response to that login may have been lost. RefuseLogin without
 	// MaxSessions is an error. Default 1,000: more than people need, and so few that a program that logs in again
 	// and again, and keeps no cookie, does not harm other users.
 	MaxSessions int

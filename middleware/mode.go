@@ -29,11 +29,11 @@ const (
 	// informational responses, and its changes to the values of the request's context, except those that a chi
 	// router around the sessions makes. Side effects that must not happen twice, such as mail, belong after a
 	// successful session.Commit, which may fail with store.ErrConflict, or in a route with another mode.
-	// Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A request with a body, or
-	// inside other Sessions, is Exclusive.
+	// Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A GET with a body runs as
+	// Exclusive, and so does a GET inside other Sessions.
 	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and then acts like Exclusive. A Start that
-	// fails may be repeated. All calls together wait for at most LockWait, and later calls try once.
+	// fails may be repeated. All calls of a request share one LockWait, and after that each tries once.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None
@@ -64,7 +64,7 @@ var errLateMode = errors.New("middleware: the session was opened in another mode
 // Around an http.ServeMux, Handler asks the mux for the route before it opens the session. Handler cannot
 // see through other routers, nor through other handlers around the route. With these, either let Options.Mode
 // return Lazy: the session is then opened in the route's mode, and a route without a mode must call
-// session.Start. Or wrap the routes alone, each in its mode, and leave Handler out. If the session is
+// session.Start. Or leave Handler out, and wrap single routes, each in its mode. If the session is
 // already open in another mode, the response is an error.
 func (s *Sessions) Exclusive(h http.Handler) http.Handler { return s.inMode(Exclusive, h) }
 

@@ -24,7 +24,7 @@ type symptom struct {
 	user  string   // in the store's URL
 }
 
-// leastRights are those of REDIS.md.
+// leastRights are those of REDIS.md, without those that may be left out.
 var leastRights = strings.Fields("on >pw resetkeys ~latchkey:* -@all " +
 	"+ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha")
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,13 +161,19 @@ func TestDoctorKnowsTheRights(t *testing.T) {
 	_, page, _ = strings.Cut(page, "\n## A user with the least rights")
 	page, _, _ = strings.Cut(page, "\n## ")
 	line := regexp.MustCompile(`(?m)^    ACL SETUSER .*$`).FindString(page)
-	for _, r := range neededRights {
+	whole := slices.Concat(neededRights, userRights, notifyRights, rights("+unsubscribe"))
+	for _, r := range whole {
 		if !strings.Contains(line+" ", " "+r.rule+" ") {
 			t.Errorf("%s is not in %q", r.rule, line)
 		}
 	}
-	if n := strings.Count(line, " +"); n != len(neededRights) {
-		t.Errorf("the page has %d rights, doctor %d", n, len(neededRights))
+	if n := strings.Count(line, " +"); n != len(whole) {
+		t.Errorf("the page has %d rights, doctor %d", n, len(whole))
+	}
+	s := redistest.Real(t)
+	s.Do(t, "ACL", wordsOf(strings.TrimPrefix(line, "    ACL "))...)
+	if found := diagnosed(t, s.URL, "--acl-user", "latchkey")["acl"]; len(found) != 1 || found[0].Level != fine {
+		t.Errorf("with the line of the page: %+v", found)
 	}
 	for _, all := range [][]right{userRights, notifyRights, clusterRights, clusterNotifyRights} {
 		for _, r := range all {
@@ -185,33 +192,34 @@ func TestDoctorOnRights(t *testing.T) {
 		s.Do(t, "ACL", append([]any{"SETUSER", name, "reset", "on", ">pw"}, rules...)...)
 		return diagnosed(t, s.URL, "--acl-user", name)
 	}
-	words := func(line string) (all []any) {
-		for _, word := range strings.Fields(line) {
-			all = append(all, word)
-		}
-		return all
-	}
 	least := "~latchkey:* +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha"
 	users := " +zscore +zadd +zrem +zcard +zrange +zremrangebyscore"
 	waking := " +publish +subscribe +pubsub|numsub &latchkey:wake:*"
-	all := allowed("app", words(least+users+waking)...)["acl"]
+	all := allowed("app", wordsOf(least+users+waking)...)["acl"]
 	if len(all) != 1 || all[0].Level != fine {
 		t.Errorf("%+v", all)
 	}
-	found := allowed("app", words(least)...)
+	found := allowed("app", wordsOf(least)...)
 	finds(t, found, "acl", fine, "the user app has the rights that are needed")
 	finds(t, found, "acl", note, "cannot keep the sessions of users", "ACL SETUSER app"+users)
 	if len(found["acl"]) != 3 {
 		t.Errorf("%+v", found["acl"])
 	}
-	found = allowed("app", words(strings.Replace(least, "+set +del", "", 1)+users+" +publish +subscribe +pubsub|numsub")...)
+	found = allowed("app", wordsOf(strings.Replace(least, "+set +del", "", 1)+users+" +publish +subscribe +pubsub|numsub")...)
 	finds(t, found, "acl", wrong, "the user app lacks rights: ACL SETUSER app +set +del")
 	finds(t, found, "acl", note, "cannot notify each other", "ACL SETUSER app &latchkey:wake:*")
-	found = allowed("app", words(strings.Replace(least, "latchkey", "other", 1))...)
+	found = allowed("app", wordsOf(strings.Replace(least, "latchkey", "other", 1))...)
 	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
 	found = allowed("app", "~*", "&*", "+@all")
 	finds(t, found, "acl", note, "may do more than is needed, such as FLUSHALL")
 	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", wrong, "there is no user nobody")
+}
+
+func wordsOf(line string) (all []any) {
+	for _, word := range strings.Fields(line) {
+		all = append(all, word)
+	}
+	return all
 }
 
 // Two clocks may differ by the uncertainty of when Redis replied.

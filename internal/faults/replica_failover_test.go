@@ -132,7 +132,7 @@ func TestFailoverLosesLoginsWhole(t *testing.T) {
 // have may exist, and one that it has may be old. So all requests with a session get a 503, even reads,
 // until the address leads to a master.
 func TestReplicaIsRefused(t *testing.T) {
-	f := stageFailover(t, "the address leads to a lagging replica", "P8: never an empty session where there is one", false, setting{demos: 1})
+	f := stageFailover(t, "the address leads to a lagging replica", "P8: no empty session in place of a real one", false, setting{demos: 1})
 	d := f.demos[0]
 	known := f.guest(d)
 	known.must("on the master", known.post(d, "/incr"), 200, "1")

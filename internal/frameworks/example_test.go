@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 	"github.com/go-chi/chi/v5"
 	chimiddleware "github.com/go-chi/chi/v5/middleware"
 	"github.com/labstack/echo/v4"
@@ -14,8 +15,10 @@ import (
 // The code of the guide's section on frameworks that does not stand in one of the programs.
 
 var (
-	sessions *middleware.Sessions
-	showCart http.HandlerFunc
+	st                  *store.Store
+	key                 []byte
+	sessions            *middleware.Sessions
+	showCart, addToCart http.HandlerFunc
 )
 
 func Example_chi() {
@@ -26,6 +29,19 @@ func Example_chi() {
 		r.Get("/cart", showCart)
 	})
 	log.Fatal(http.ListenAndServe(":8080", r))
+}
+
+func Example_chiModes() {
+	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
+	sessions, err := middleware.New(st, middleware.Options{Keys: [][]byte{key}, Mode: lazy})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := chi.NewRouter()
+	r.With(sessions.Optimistic).Get("/cart", showCart)
+	r.With(sessions.Exclusive).Post("/cart", addToCart)
+	handler := middleware.Recoverer(sessions.Handler(r))
+	log.Fatal(http.ListenAndServe(":8080", handler))
 }
 
 func Example_echoMiddleware() {

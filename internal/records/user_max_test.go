@@ -82,7 +82,7 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	})
 }
 
-// Unless it is set, a user has at most a thousand: the next login ends the one that would end first.
+// Unless it is set, a user has at most a thousand: the next login ends the session that would expire first.
 func TestMaxSessionsByDefault(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

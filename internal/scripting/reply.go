@@ -17,8 +17,8 @@ import (
 // The frame of each script adds the number of the call to the result: see package lua. In an array the number is one
 // more value. A result that is a number, which must be 0 to 3, becomes 4*call + number. Errors have no number, since
 // most of them do not come from the script. If an error is taken for the reply to another call, that call looks
-// refused although it may have been done: a commit is a 503 then, and a lock may stay locked for a lease. The next
-// reply shows the fault.
+// refused although it may have been done: the request of a commit is then answered with 503, and a lock may stay
+// locked for a lease. The next reply shows the fault.
 
 // calls numbers the calls of this process. It begins at random, since a proxy may use one connection to Redis for
 // several processes.
