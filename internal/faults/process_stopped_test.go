@@ -91,7 +91,7 @@ func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which fun
 func TestAppStoppedAgainAndAgain(t *testing.T) {
 	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,
-		setting{logins: true, demos: 3, visitors: 8})
+		setting{logins: true, demos: 3, visitors: 8, lease: lease})
 	random, rounds, past := chance(7), 0, 0
 	s.run(func(ctx context.Context) {
 		least, most := unlessShort(24, 12), 240

@@ -30,6 +30,7 @@ func (s *scene) member(d *demotest.Demo, user string) *guest {
 		s.Fatalf("a login was answered with %+v", got)
 	}
 	g.cookie = got.cookie
+	g.must("the first request after the login", g.get(d, "/count"), 200, "1") // the session is on the user's list for good
 	return g
 }
 

@@ -61,7 +61,7 @@ func TestWireLateWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	const patience = 200 * time.Millisecond
-	one, two := bytes.Repeat([]byte("1"), 32), bytes.Repeat([]byte("2"), 32)
+	one, two := bytes.Repeat([]byte("one "), 8), bytes.Repeat([]byte("two "), 8)
 	var wires []*rig.Wire
 	var sites []*site
 	for _, keys := range [][][]byte{{one, two}, {two, one}} {
