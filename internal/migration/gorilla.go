@@ -3,6 +3,8 @@ package migration
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
@@ -33,8 +35,8 @@ const movedMark = "latchkey/migration: moved"
 func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, next http.Handler) http.Handler {
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
-		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode()) {
-			return err // the store is unavailable
+		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode() && !hasUnknownType(err)) {
+			return err // otherwise the store is unavailable
 		}
 		drop := *was.Options
 		if _, moved := was.Values[movedMark]; !was.IsNew && !moved {
@@ -56,6 +58,16 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, nex
 		http.SetCookie(w, sessions.NewCookie(name, "", &drop))
 		return nil
 	})
+}
+
+// hasUnknownType reports whether a session is genuine, but has a type that is not registered with gob any more. To
+// take it for a forgery would log its visitor out.
+func hasUnknownType(err error) bool {
+	all, ok := errors.AsType[securecookie.MultiError](err) // one for each key
+	if !ok {
+		all = securecookie.MultiError{err}
+	}
+	return slices.ContainsFunc(all, func(err error) bool { return strings.Contains(err.Error(), "gob: ") })
 }
 
 // unsent takes the cookie that a store sets when it saves.

@@ -4,6 +4,7 @@ package migration
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http"
 
 	"github.com/a2139e8d/latchkey/middleware"
@@ -21,6 +22,7 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			return
 		}
 		if err := move(w, r, s); err != nil {
+			slog.ErrorContext(r.Context(), "an old session cannot be moved", "error", err)
 			s.Clear()
 			http.Error(w, "Please try again.", http.StatusServiceUnavailable)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware/sessiontest"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/alexedwards/scs/v2"
+	"github.com/gorilla/securecookie"
 	"github.com/gorilla/sessions"
 )
 
@@ -153,6 +154,29 @@ func TestAValueThatCannotBeMoved(t *testing.T) {
 	if status != 500 || !s.IsNew() {
 		t.Errorf("status %d, and there are %d values", status, s.Len())
 	}
+}
+
+// A program may forget to register a type that it had registered. Its visitors are not logged out: the request fails, and the
+// cookie stays, until the type is registered again.
+func TestATypeThatIsNotRegisteredAnyMore(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		s := newSite(t, libraries["gorilla, sessions in the cookie"](t, old), old.Another(t))
+		text, err := securecookie.GobEncoder{}.Serialize(map[any]any{"user": "ann", "address": address{"Main Street", 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forgotten := bytes.ReplaceAll(text, []byte("migration.address"), []byte("migration.another"))
+		genuine, err := securecookie.New(make([]byte, 32), nil).SetSerializer(securecookie.NopEncoder{}).Encode(s.cookie, forgotten)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := s.visitor(&http.Cookie{Name: s.cookie, Value: genuine})
+		v.want("/me", 503, "*")
+		if !v.has(s.cookie) {
+			t.Error("the cookie is gone")
+		}
+	})
 }
 
 // Flash messages of gorilla are shown after the move.

@@ -191,7 +191,7 @@ func (c *Redigo) deliverBy(ctx context.Context, x *call, end time.Time) ([]any, 
 	}
 	c.mu.Lock()
 	if !x.done && !x.link.withdrawUnsent(x, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, context.DeadlineExceeded)
+		return nil, fmt.Errorf("%w: no reply: %w", ErrUnavailable, context.DeadlineExceeded)
 	}
 	return x.replies, x.err
 }

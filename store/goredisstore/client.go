@@ -109,8 +109,12 @@ func failed(err error) error {
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
 		return refused(err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // with a connection, the error is another one
+	late, isLate := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded): // with a connection, the error is another one
 		err = fmt.Errorf("no connection in time: %w", err)
+	case isLate && late.Timeout():
+		err = fmt.Errorf("no reply: %w", err)
 	}
 	return fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
 }
