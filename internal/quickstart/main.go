@@ -28,7 +28,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err, "\nThis makes a key: export SESSION_KEY=$(openssl rand -base64 32)")
 	}
-	http.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { // not /favicon.ico
+	http.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { // browsers ask for /favicon.ico, too
 		s := session.FromContext(r.Context())
 		visits, _ := session.Get[int](s, "visits")
 		s.Set("visits", visits+1)
