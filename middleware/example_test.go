@@ -251,7 +251,7 @@ func Example_events() {
 				if context.Cause(r.Context()) == session.ErrEnded {
 					fmt.Fprint(w, "event: logout\ndata:\n\n")
 				}
-				return // the end of the handler sends it
+				return // returning sends what was written
 			}
 		}
 	})))
@@ -380,7 +380,7 @@ func Example_loggedOutElsewhere() {
 
 // A page of my devices, with a button for each.
 func Example_devices() {
-	devices := func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /devices", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		if s.User() == "" {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
@@ -399,8 +399,7 @@ func Example_devices() {
 			}
 			fmt.Fprintln(w, d.ID, d.Device, d.Created, seen, d.Expires, d.ID == s.ID()) // true: this session
 		}
-	}
-	mux.Handle("GET /devices", sessions.Optimistic(http.HandlerFunc(devices)))
+	})
 	mux.HandleFunc("POST /devices/end", func(w http.ResponseWriter, r *http.Request) {
 		s, id := session.FromContext(r.Context()), r.PostFormValue("id")
 		list, err := sessions.List(r.Context(), s.User())

@@ -33,7 +33,8 @@ const (
 	// Exclusive, and so does a GET inside other Sessions.
 	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and then acts like Exclusive. A Start that
-	// fails may be repeated. All calls of a request share one LockWait, and after that each tries once.
+	// fails may be repeated. All calls of a request together wait for LockWait at most; later calls try once,
+	// without waiting.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None

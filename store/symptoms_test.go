@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +25,7 @@ type symptom struct {
 	ill   func(t *testing.T, s *redistest.Server)
 	flags []string // of Redis
 	user  string   // in the store's URL
+	path  string   // in the store's URL
 }
 
 // leastRights are those of REDIS.md, without those that may be left out.
@@ -37,6 +41,7 @@ var symptoms = map[string]symptom{
 	"no-password": {says: "NOAUTH", ill: set("requirepass", "secret")},
 	"password-unset": {says: "called without any password configured", user: ":secret@",
 		ill: func(*testing.T, *redistest.Server) {}},
+	"db-index":   {says: "ERR DB index is out of range", path: "/99", ill: func(*testing.T, *redistest.Server) {}},
 	"noperm":     {says: "NOPERM", user: "app:pw@", ill: allow("resetkeys", "~other:*")},
 	"full":       {says: "it is full: OOM command not allowed", ill: func(t *testing.T, s *redistest.Server) { s.Fill(t) }},
 	"misconf":    {says: "MISCONF", ill: failToSave},
@@ -58,12 +63,67 @@ func TestSymptoms(t *testing.T) {
 			wantRow(t, name, want.says)
 			s := redistest.Real(t, want.flags...)
 			want.ill(t, s)
-			st := openedAt(t, "redis://"+want.user+s.Addr)
+			st := openedAt(t, "redis://"+want.user+s.Addr+want.path)
 			wantToSay(t, want.says, func(id string) error {
 				return errors.Join(st.Ping(t.Context()), st.engine.Create(t.Context(), id, []byte("1"), records.Terms{}))
 			})
 		})
 	}
+}
+
+// A stopped Redis gives requests that were waiting and requests that come later different texts. The row has each
+// of them.
+func TestAStoppedRedisSaysOnlyWhatItsRowSays(t *testing.T) {
+	t.Parallel()
+	says := []string{"no reply: context deadline exceeded", "no reply: i/o timeout",
+		"no connection: context deadline exceeded", "no connection: i/o timeout"}
+	for _, words := range says {
+		wantRow(t, "no-reply", words)
+	}
+	s := redistest.Real(t)
+	st := openedAt(t, s.URL)
+	must(t, st.Ping(t.Context()))
+	s.Pause(t)
+	var requests sync.WaitGroup
+	for i := range 16 {
+		requests.Go(func() {
+			err := st.engine.Create(t.Context(), fmt.Sprintf("%s%04d", theID[:12], i), []byte("1"), records.Terms{})
+			if err == nil || !slices.ContainsFunc(says, func(words string) bool { return strings.Contains(err.Error(), words) }) {
+				t.Errorf("the row does not have the words of %v", err)
+			}
+		})
+	}
+	requests.Wait()
+}
+
+// A program that asks a server without TLS for TLS waits for a reply to its first connection.
+func TestTLSThatTheServerDoesNotSpeak(t *testing.T) {
+	t.Parallel()
+	wantRow(t, "no-tls", "no connection: i/o timeout")
+	wantRow(t, "no-tls", "no connection: context deadline exceeded")
+	err := openedAt(t, "rediss://"+redistest.Real(t).Addr).Ping(t.Context())
+	wantMessage(t, err, []string{"no connection: "})
+}
+
+// At the address there is another program.
+func TestAnotherProgramThanRedis(t *testing.T) {
+	t.Parallel()
+	const words = "the connection broke: redigo: unexpected response line"
+	wantRow(t, "not-redis", words)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "SSH-2.0-OpenSSH_9.2\r\n")
+		}
+	}()
+	st := openedAt(t, "redis://"+listener.Addr().String())
+	wantToSay(t, words, func(string) error { return st.Ping(t.Context()) })
 }
 
 // Redis 7.0 does not name the command that a script may not run. The store says where to find it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"html"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -102,6 +103,17 @@ func TestTheDemoServes(t *testing.T) {
 	}
 	if log := p.Log(); !strings.Contains(log, "without __Host- and Secure") {
 		t.Errorf("the log does not mention the cookie:\n%s", log)
+	}
+}
+
+// The page says what its lock is, for each value of -lock.
+func TestThePageExplainsTheLock(t *testing.T) {
+	t.Parallel()
+	for _, lock := range locks {
+		page := get(t, newClient(t), demotest.Start(t, "-lock", lock).URL+"/")
+		if line := "Lock: " + lock + " (" + lockIs[lock] + ")"; lockIs[lock] == "" || !strings.Contains(html.UnescapeString(page), line) {
+			t.Errorf("the page does not say %q", line)
+		}
 	}
 }
 

@@ -20,6 +20,15 @@ const (
 
 var locks = []string{lockSpin, lockTimestamp, lockLease, lockRedlock, lockNone}
 
+// lockIs says what a value of -lock means, for the page.
+var lockIs = map[string]string{
+	lockSpin:      "Latchkey's sessions as they are",
+	lockTimestamp: "of package locker, around the handlers",
+	lockLease:     "of package locker, around the handlers",
+	lockRedlock:   "of package locker, around the handlers",
+	lockNone:      "“With the lock” above uses spin, Latchkey's own",
+}
+
 // newLocker returns the lock of package locker that c names.
 func newLocker(c config, pools []*redis.Pool) locker.Locker {
 	o := locker.Options{Lease: c.lease, Wait: c.lockWait, MaxHold: c.maxHold(), MaxWaiters: c.maxWaiters()}

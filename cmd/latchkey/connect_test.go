@@ -23,6 +23,16 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { silent.Close() })
+	full, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { full.Close() })
+	go func() {
+		for conn, err := full.Accept(); err == nil; conn, err = full.Accept() {
+			conn.Close()
+		}
+	}()
 	s := redistest.Real(t)
 	s.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
 	at := func(address string) string { return "redis://" + address }
@@ -32,6 +42,9 @@ func TestUnreachable(t *testing.T) {
 		{at("127.0.0.1:1?addr=127.0.0.1:2"), "redis at 127.0.0.1:1, 127.0.0.1:2: "},
 		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},
 		{at(silent.Addr().String()), "no reply within 300ms"},
+		{"rediss://" + silent.Addr().String(), "no reply within 300ms; if it does not speak TLS, write redis"},
+		{at(full.Addr().String()), "the server has closed the connection: perhaps Redis is at maxclients, or it needs TLS"},
+		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients\n"},
 		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},
 		{at(":wrong@" + s.Addr), "or user is disabled: it comes from"},

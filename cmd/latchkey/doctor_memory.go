@@ -78,7 +78,7 @@ func (d *diagnosis) connections() {
 	case n == 0:
 		d.say(fine, "rejected_connections", "rejected_connections is 0")
 	default:
-		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; set it to three for each process, plus the needs of other clients (store/SYMPTOMS.md#maxclients)",
+		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; it must allow three connections for each process, and those of other clients (store/SYMPTOMS.md#maxclients)",
 			n, cmp.Or(d.info["maxclients"], "too low"))
 	}
 }

@@ -67,17 +67,37 @@ func (d *diagnosis) rights() {
 			"name the user of the program by --acl-user, to check that user", user)
 		return
 	}
-	if len(missing) > 0 {
-		d.say(wrong, "acl", "the user %s lacks rights: ACL SETUSER %[1]s %s", user, strings.Join(missing, " "))
-	} else {
-		d.say(fine, "acl", "the user %s has the rights that are needed", user)
-	}
-	d.optional(user, userRights, "the user %s cannot keep the sessions of users (Login)")
+	d.logins(user, missing)
 	d.optional(user, notify, "processes of the user %s cannot notify each other, and poll instead")
 	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
 		d.say(note, "acl", "the user %s may do more than is needed, such as FLUSHALL: "+
 			"give the program a user with the least rights, and check it with --acl-user", user)
 	}
+}
+
+// logins says whether the user has the rights for sessions, of which some may be missing, and for logins. A user
+// without any right for logins may be meant so. But each login fails if only some of them are missing.
+func (d *diagnosis) logins(user string, missing []string) {
+	ofLogins, err := d.missing(user, userRights)
+	ofLogins = slices.DeleteFunc(ofLogins, func(rule string) bool { return slices.Contains(missing, rule) })
+	some := err == nil && len(ofLogins) > 0
+	switch {
+	case len(missing) > 0:
+		d.say(wrong, "acl", "the user %s lacks rights: ACL SETUSER %[1]s %s", user, strings.Join(missing, " "))
+	case some:
+		d.say(fine, "acl", "the user %s has the rights for sessions without logins", user)
+	default:
+		d.say(fine, "acl", "the user %s has the rights that are needed", user)
+	}
+	if !some {
+		return
+	}
+	level := note
+	if len(ofLogins) < len(userRights) && d.aclUser != "" {
+		level = wrong
+	}
+	d.say(level, "acl", "the user %s lacks rights for logins, so each Login fails: ACL SETUSER %[1]s %s",
+		user, strings.Join(ofLogins, " "))
 }
 
 // optional adds a note if the user lacks optional rights.

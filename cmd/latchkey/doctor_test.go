@@ -200,14 +200,16 @@ func TestDoctorOnRights(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	found := allowed("app", wordsOf(least)...)
-	finds(t, found, "acl", fine, "the user app has the rights that are needed")
-	finds(t, found, "acl", note, "cannot keep the sessions of users", "ACL SETUSER app"+users)
+	finds(t, found, "acl", fine, "the user app has the rights for sessions without logins")
+	finds(t, found, "acl", note, "each Login fails", "ACL SETUSER app"+users)
 	if len(found["acl"]) != 3 {
 		t.Errorf("%+v", found["acl"])
 	}
 	found = allowed("app", wordsOf(strings.Replace(least, "+set +del", "", 1)+users+" +publish +subscribe +pubsub|numsub")...)
 	finds(t, found, "acl", wrong, "the user app lacks rights: ACL SETUSER app +set +del")
 	finds(t, found, "acl", note, "cannot notify each other", "ACL SETUSER app &latchkey:wake:*")
+	found = allowed("app", wordsOf(least+strings.Replace(users, " +zcard", "", 1)+waking)...)
+	finds(t, found, "acl", wrong, "each Login fails", "ACL SETUSER app +zcard")
 	found = allowed("app", wordsOf(strings.Replace(least, "latchkey", "other", 1))...)
 	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
 	found = allowed("app", "~*", "&*", "+@all")

@@ -161,14 +161,17 @@ func (r *redis) explained(err error) error {
 	netError, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
-		text = fmt.Sprintf("no reply within %v", r.o.Timeout)
+		if text = fmt.Sprintf("no reply within %v", r.o.Timeout); r.option.TLSConfig != nil {
+			hint = "; if it does not speak TLS, write redis or valkey as the URL's scheme"
+		}
 	case tlsError:
 		text = "the server does not speak TLS: write redis or valkey as the URL's scheme"
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		// The text of a reset names our own port, which differs at each try: watch would take each text for a
 		// new reason.
-		if text = "the server has closed the connection"; r.option.TLSConfig == nil {
-			hint = "; if it needs TLS, write rediss or valkeys as the URL's scheme"
+		text, hint = "the server has closed the connection", ": perhaps Redis is at maxclients"
+		if r.option.TLSConfig == nil {
+			hint += ", or it needs TLS: then write rediss or valkeys as the URL's scheme"
 		}
 	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
 		text = "the server there is not Redis"

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
@@ -112,6 +113,18 @@ func TestThePageShowsBothWays(t *testing.T) {
 				t.Errorf("%d cells, want 200", n)
 			}
 		})
+	}
+}
+
+// Without Redis the page tells once that the visitor can try again.
+func TestThePageWithoutRedis(t *testing.T) {
+	redis := redistest.Real(t)
+	b := openDemo(t, demotest.Start(t, "-redis", redis.URL).URL, laptopScreen)
+	redis.Stop(t)
+	b.click("#fire")
+	b.shows(`body[data-run="failed"]`)
+	if says := text(b, "#status"); strings.Count(says, "503") != 2 || strings.Count(says, "try again") != 1 {
+		t.Errorf("the page says %q", says)
 	}
 }
 

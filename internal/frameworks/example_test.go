@@ -23,7 +23,7 @@ var (
 
 func Example_chi() {
 	r := chi.NewRouter()
-	r.Use(chimiddleware.Logger, middleware.Recoverer)
+	r.Use(chimiddleware.Logger, middleware.Recoverer, http.NewCrossOriginProtection().Handler)
 	r.Group(func(r chi.Router) {
 		r.Use(sessions.Handler, chimiddleware.Compress(5))
 		r.Get("/cart", showCart)

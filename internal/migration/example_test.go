@@ -18,8 +18,12 @@ var (
 	mux *http.ServeMux
 )
 
+func oldManager() *scs.SessionManager { return nil }
+
+func oldStore() *sessions.CookieStore { return nil }
+
 func ExampleFromSCS() {
-	var old *scs.SessionManager // with the Store, Codec and Cookie that it has now
+	old := oldManager() // your *scs.SessionManager, with the Store, Codec and Cookie that it has now
 
 	options := OptionsOfSCS(old)
 	options.Keys = [][]byte{key}
@@ -31,7 +35,7 @@ func ExampleFromSCS() {
 }
 
 func ExampleFromGorilla() {
-	var old *sessions.CookieStore // or any other store, with the keys and Options that it has now
+	old := oldStore() // your *sessions.CookieStore, or any other store, with the keys and Options that it has now
 
 	options := OptionsOfGorilla(old.Options)
 	options.Keys = [][]byte{key}

@@ -150,7 +150,7 @@ async function run() {
     } catch (err) {
       broken = true;
       views[way].meta('no result');
-      report.push(`${label}: no result (${err.message}).`);
+      report.push(`${label}: no result (${err.message.replace(/\. Please try again$/, '')}).`); // said below
     }
   }
   if (broken) report.push('You can try again.');
