@@ -107,8 +107,8 @@ func TestQuickStart(t *testing.T) {
 	if count > 35 {
 		t.Errorf("the program has %d lines", count)
 	}
-	serve(t, in(t, dir, "sh", "-ec", commands[0]+"cat >main.go <<'END'\n"+program+"END\n"+commands[1]))
-	visit := visitor(t, "http://"+address)
+	ended := serve(t, in(t, dir, "sh", "-ec", commands[0]+"cat >main.go <<'END'\n"+program+"END\n"+commands[1]))
+	visit := visitor(t, "http://"+address, ended)
 	if one, two := visit(), visit(); one != "visit 1\n" || two != "visit 2\n" {
 		t.Errorf("the visitor sees %q, then %q", one, two)
 	}
@@ -142,8 +142,8 @@ func TestAdapterAlone(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			serve(t, in(t, dir, "sh", "-ec", blocks(t, "Use it", "sh")[0][strings.Index(blocks(t, "Use it", "sh")[0], "export"):]+"go mod tidy\ngo run ."))
-			visit := visitor(t, "http://"+address)
+			ended := serve(t, in(t, dir, "sh", "-ec", blocks(t, "Use it", "sh")[0][strings.Index(blocks(t, "Use it", "sh")[0], "export"):]+"go mod tidy\ngo run ."))
+			visit := visitor(t, "http://"+address, ended)
 			if one, two := visit(), visit(); one != "visit 1\n" || two != "visit 2\n" {
 				t.Errorf("the visitor sees %q, then %q", one, two)
 			}
@@ -217,8 +217,9 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// serve runs a command that serves until the test ends, with all processes that it starts.
-func serve(t *testing.T, cmd *exec.Cmd) {
+// serve runs a command that serves until the test ends, with all processes that it starts. If it ends before, the
+// channel is closed.
+func serve(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
 	t.Helper()
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -227,30 +228,38 @@ func serve(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // it serves until it is killed, or its output says why not
+	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait() // it was killed
+		<-done
 		if t.Failed() {
 			t.Logf("%s", out.String())
 		}
 	})
+	return done
 }
 
 // visitor returns a browser that waits until the program serves.
-func visitor(t *testing.T, url string) func() string {
+func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
 	return func() string {
-		for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		for {
 			res, err := client.Get(url)
-			if err != nil && time.Since(begun) < 5*time.Minute {
-				continue
-			}
 			if err != nil {
-				t.Fatal(err)
+				select {
+				case <-ended:
+					t.Fatalf("the program does not serve: %v", err)
+				case <-time.After(20 * time.Millisecond):
+				}
+				continue
 			}
 			defer res.Body.Close()
 			body, err := io.ReadAll(res.Body)

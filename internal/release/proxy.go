@@ -109,13 +109,14 @@ func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.path) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.path) }
 
 // outside returns the environment of go commands that know nothing of the workspace, and find Latchkey in a proxy.
-// What they download stays in cache, which may be removed.
+// What they download stays in cache, which may be removed. The go command remembers which files a downloaded version
+// has, even if the version was removed meanwhile, and comes again with others: goindex=0 prevents that.
 func outside(proxy, cache string) ([]string, error) {
 	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
 	known := strings.Fields(string(out)) // what was downloaded before need not be again
-	return []string{"GOWORK=off", "GOFLAGS=-modcacherw", "GOMODCACHE=" + cache, "GONOSUMDB=" + root,
+	return []string{"GODEBUG=goindex=0", "GOWORK=off", "GOFLAGS=-modcacherw", "GOMODCACHE=" + cache, "GONOSUMDB=" + root,
 		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(known[0], "cache", "download") + "," + known[1]}, nil
 }
