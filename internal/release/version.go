@@ -44,18 +44,14 @@ func setVersion(repository, version string) (changed []string, err error) {
 			return nil, err
 		}
 	}
+	after := text
 	for _, r := range work.Replace {
-		if r.Old.Version != version && strings.HasPrefix(r.Old.Path, root) {
-			if err := work.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-				return nil, err
-			}
-			if err := work.AddReplace(r.Old.Path, version, r.New.Path, ""); err != nil {
-				return nil, err
-			}
+		if strings.HasPrefix(r.Old.Path, root) { // as text, so that comments stay where they are
+			line := func(version string) []byte { return []byte("\t" + r.Old.Path + " " + version + " =>") }
+			after = bytes.Replace(after, line(r.Old.Version), line(version), 1)
 		}
 	}
-	work.Cleanup()
-	return write(changed, repository, "go.work", text, modfile.Format(work.Syntax))
+	return write(changed, repository, "go.work", text, after)
 }
 
 // write writes a file if its text has changed, and adds its name to changed.
