@@ -118,26 +118,26 @@ func (r *release) checkChangelog() (string, error) {
 	return "", err
 }
 
-// checkNames compares the API with that of the last version, as gorelease does.
+// checkNames compares the exported names with those of the last version, as gorelease does. After a candidate, names
+// may change, so the differences are only shown.
 func (r *release) checkNames() (note string, err error) {
-	base := "none"
-	if r.last != "" {
-		base = r.last
-		if err := serveTagged(r.proxy, r.repository, r.last); err != nil {
-			return "", err
-		}
+	if r.last == "" {
+		return "there is no earlier version to compare with", nil
+	}
+	if err := serveTagged(r.proxy, r.repository, r.last); err != nil {
+		return "", err
 	}
 	var errs []error
 	for _, dir := range published {
-		out, err := r.output(filepath.Join(r.repository, dir), "go", "run", gorelease, "-base="+base, "-version="+r.version)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", pathOf(dir), err))
-		} else if r.last != "" {
+		out, err := r.output(filepath.Join(r.repository, dir), "go", "run", gorelease, "-base="+r.last, "-version="+r.version)
+		switch {
+		case err == nil:
 			note += "\n" + pathOf(dir) + ":\n" + out
+		case semver.Prerelease(r.last) != "":
+			note += fmt.Sprintf("\n%s: %v", pathOf(dir), err)
+		default:
+			errs = append(errs, fmt.Errorf("%s: %w", pathOf(dir), err))
 		}
-	}
-	if r.last == "" {
-		note = "there is no earlier version to compare with"
 	}
 	return note, errors.Join(errs...)
 }

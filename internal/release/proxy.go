@@ -25,13 +25,35 @@ func writeProxy(proxy, repository, version string) error {
 		if err := writeModule(proxy, repository, dir, version); err != nil {
 			return fmt.Errorf("%s: %w", pathOf(dir), err)
 		}
+		if err := list(proxy, dir, version); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// directoryOf returns the directory in which a proxy has all versions of a module.
+func directoryOf(proxy, dir string) string {
+	return filepath.Join(proxy, filepath.FromSlash(pathOf(dir)), "@v")
+}
+
+// list adds a version to those of which the go command takes the latest.
+func list(proxy, dir, version string) error {
+	name := filepath.Join(directoryOf(proxy, dir), "list")
+	known, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !slices.Contains(strings.Fields(string(known)), version) {
+		known = append(known, version+"\n"...)
+	}
+	return os.WriteFile(name, known, 0o666)
+}
+
+// writeModule writes a version of a module. It is found by its name, and not in the list.
 func writeModule(proxy, repository, dir, version string) error {
 	mod := module.Version{Path: pathOf(dir), Version: version}
-	at := filepath.Join(proxy, filepath.FromSlash(mod.Path), "@v")
+	at := directoryOf(proxy, dir)
 	if err := os.MkdirAll(at, 0o777); err != nil {
 		return err
 	}
@@ -43,14 +65,7 @@ func writeModule(proxy, repository, dir, version string) error {
 	if err != nil {
 		return err
 	}
-	list, err := os.ReadFile(filepath.Join(at, "list"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if !slices.Contains(strings.Fields(string(list)), version) {
-		list = append(list, version+"\n"...)
-	}
-	for name, content := range map[string][]byte{"list": list, version + ".info": info, version + ".mod": text} {
+	for name, content := range map[string][]byte{version + ".info": info, version + ".mod": text} {
 		if err := os.WriteFile(filepath.Join(at, name), content, 0o666); err != nil {
 			return err
 		}
