@@ -38,7 +38,7 @@ modules: setup
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
 	cd internal/release && $(GO) test -shuffle=on ./...
 
-# The tests of this module with the other release of Go that Go supports.
+# The tests of the packages that programs use, with the other release of Go that Go supports.
 next-go: setup
 	@.ci/next-go
 
