@@ -55,17 +55,18 @@ func TestRecoverer(t *testing.T) {
 // A handler inside can still take the connection over, and only if that is possible.
 func TestRecovererCanBeHijacked(t *testing.T) {
 	t.Parallel()
-	var took error
+	took := make(chan error, 1)
 	server := httptest.NewServer(middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
-		if took = err; err == nil {
+		if took <- err; err == nil {
 			conn.Close()
 			panic("too late for a response")
 		}
 	})))
 	defer server.Close()
-	if _, err := http.Get(server.URL); err == nil || took != nil {
-		t.Errorf("errors %v and %v", err, took)
+	_, err := http.Get(server.URL)
+	if hijacked := <-took; err == nil || hijacked != nil {
+		t.Errorf("errors %v and %v", err, hijacked)
 	}
 	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, ok := w.(http.Hijacker); ok {
