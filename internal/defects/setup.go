@@ -2,7 +2,7 @@ package main
 
 import "github.com/a2139e8d/latchkey/internal/overlay"
 
-// What is set up wrong, and must be said.
+// Mistakes in the set-up that the log must name.
 var setupDefects = []defect{
 	{"P11", "a signing key of zeros is accepted",
 		edits(overlay.In("middleware", "newCookies").False("bytes.Count(k, k[:1]) == len(k)")),

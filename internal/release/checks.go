@@ -76,8 +76,8 @@ func (r *release) checkRequirements() (string, error) {
 	return "", err
 }
 
-// setSums puts the modules into the proxy, and the sums of those that a module requires into its go.sum. The files
-// of a module do not include those of a nested one, so no sum depends on a later one.
+// setSums puts each module into the proxy. Before that, it puts the sums of the modules that are there already into the
+// go.sum of this one. A module has no files of a nested module, so no sum depends on a later one.
 func (r *release) setSums(changed []string) ([]string, error) {
 	for _, dir := range published {
 		name := filepath.Join(dir, "go.sum")

@@ -18,8 +18,8 @@ import (
 )
 
 // writeProxy writes all modules of a working tree, as one version, into a directory that GOPROXY can name with
-// file://. What it serves is what a module proxy would serve after the tags: no file that git ignores, and no
-// nested module in the one around it.
+// file://. A module proxy would serve the same after the tags: no file that git ignores, and no
+// nested module in the module around it.
 func writeProxy(proxy, repository, version string) error {
 	for _, dir := range published {
 		if err := writeModule(proxy, repository, dir, version); err != nil {
@@ -124,8 +124,8 @@ func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.path) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(f.path) }
 
 // outside returns the environment of go commands that know nothing of the workspace, and find Latchkey in a proxy.
-// What they download stays in cache, which may be removed. The go command remembers which files a downloaded version
-// has, even if the version was removed meanwhile, and comes again with others: goindex=0 prevents that.
+// Their downloads stay in cache, which may be removed. The go command remembers which files a version has, also if that
+// version was removed and is downloaded again with other files: goindex=0 prevents this.
 func outside(proxy, cache string) ([]string, error) {
 	out, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {

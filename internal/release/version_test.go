@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// All modules require the version that is set, also those that nobody gets, and the workspace still finds them.
+// After setVersion all modules require that version, also the modules that are only tests, and the workspace is whole.
 func TestSetVersion(t *testing.T) {
 	t.Parallel()
 	work, err := os.ReadFile("../../go.work")
