@@ -1,0 +1,162 @@
+package middleware
+
+import (
+	"context"
+	"time"
+)
+
+// An Observer is told what the sessions do: for metrics, traces, or a log of your own. Module middleware/otel has one
+// for OpenTelemetry.
+//
+//	func (slow) Observe(ctx context.Context, e middleware.Event) {
+//		if e, ok := e.(*middleware.RequestEvent); ok && e.Waited > time.Second {
+//			log.Printf("%s waited %v behind %s", e.Label, e.Waited, e.Behind)
+//		}
+//	}
+//
+// Each event is told once. The events of a request are told in its order and in its goroutine, when its session is
+// released and no mutex is held. So a slow observer costs its own request time, and no other. Events that belong to no
+// request, such as a lease that is extended, are told by one goroutine for each observer, in their order. If an
+// observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
+//
+// If an observer panics, the panic is logged, and nothing else happens. An event may be kept, but must not be changed.
+// Events have public IDs and labels, but no user, no path, no value and no secret. An ID does not belong into the
+// attributes of a metric, since there are too many of them.
+//
+// An observer that also has a method Attach(*Sessions) is given the Sessions by New, for gauges that ask
+// [Sessions.Requests].
+type Observer interface {
+	// Observe gets a *RequestEvent, an *ExchangeEvent or a *SessionEvent. Later versions may have further events, and
+	// further fields in these. ctx has the values of the request's context as it came in, such as the current span, and
+	// does not end with the request. If the event belongs to no request, ctx is context.Background().
+	Observe(ctx context.Context, e Event)
+}
+
+// An Event is a [*RequestEvent], an [*ExchangeEvent] or a [*SessionEvent].
+type Event interface{ isEvent() }
+
+// A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
+// returned and the session is saved. A request without a session, whose cookie is missing and whose handler has set
+// nothing, has no event.
+//
+// An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
+type RequestEvent struct {
+	// Session is the public ID that the request's session had in the end. It is empty if there was none.
+	Session string
+	// Label is what waiters are told of the request, see Options.Label. Method is cut short after 16 bytes, since
+	// clients may make it up. Route is the pattern that the router has matched, without the method, or empty.
+	Label, Method, Route string
+	Mode                 Mode
+	Passive              bool // see Sessions.Passive
+
+	// The times at which the request arrived, had opened its session for the first time, had committed it for the last
+	// time, and was done. What has not happened is zero.
+	Arrived, Acquired, Committed, Done time.Time
+	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
+	// was stored. A request that opens its session again adds to both.
+	Waited, Held time.Duration
+	// Queue is how many requests of this process stood in line before this one when it came.
+	Queue int
+	// Behind is the label of the request that held the session when this one came, as far as it is known, and
+	// BehindProcess is the host and process ID of a holder in another process.
+	Behind, BehindProcess string
+	// Passed: the request before it in line has passed the session on, without a round trip.
+	Passed bool
+
+	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run.
+	Runs int
+	// RoundTrips is how many exchanges with Redis the request has made. A commit may also store the changes of other
+	// requests, which then need none.
+	RoundTrips int
+	// Bytes is the size of the session's record as it was last read or written by the request.
+	Bytes int
+
+	// Began, Renewed, LoggedIn and Ended: the request has begun its session, given it a new ID, logged a user in, or
+	// ended it.
+	Began, Renewed, LoggedIn, Ended bool
+	// Outcome is what became of the session in the last commit:
+	//
+	//	unchanged   it was only read
+	//	touched     it was locked, not changed, and its idle timeout extended
+	//	saved       its record was stored
+	//	began       its first record was stored
+	//	renewed     it was stored with a new ID
+	//	ended       it was ended
+	//	failed      it could not be opened or saved: see Err
+	//	abandoned   the handler panicked, so that nothing was saved
+	Outcome string
+	// Err is the error with which the session's part of the request has failed, and Kind is its kind in the log, such as
+	// "timeout" or "unavailable". See [Status] for the status of the response.
+	Err  error
+	Kind string
+
+	// UnknownKey, Refused and Dead count the cookies or tokens that opened no session: those that none of Options.Keys
+	// has signed, those that are too old or not made by a Sessions, and those of sessions that have ended or expired.
+	UnknownKey, Refused, Dead int
+}
+
+// An ExchangeEvent tells of one exchange with Redis: commands that were sent together, and their replies. If a
+// connection breaks, or Redis defers a command, the commands are sent again, which is another exchange.
+type ExchangeEvent struct {
+	// Script is the name of the Lua script that was run, as in the repository's .lua files, or empty.
+	Script string
+	// Command is the name of the first command, which is EVALSHA or EVAL for a script alone, and Commands is their
+	// number.
+	Command  string
+	Commands int
+	// Node is the address of the server that was asked, as far as the client knows it.
+	Node string
+	// Moved and Asked are how often another node of a cluster was asked, since the slot was there, or was on the move.
+	// The client of rueidisstore follows these by itself, and does not tell.
+	Moved, Asked int
+	// Holds is how many holds a commit stores: how many requests have held the session since the last commit.
+	Holds int
+	// Sent and Received are the sizes of arguments and replies in bytes.
+	Sent, Received int
+	Began          time.Time
+	Took           time.Duration
+	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or empty.
+	Status string
+	// Err is why there are no replies, or nil.
+	Err error
+}
+
+// A SessionEvent tells what has happened to a session. Those of a request are told before its RequestEvent.
+//
+//	What        How
+//	began                     its first record was stored
+//	renewed     renew         it has a new ID
+//	            login         it has a new ID, and belongs to a user
+//	ended       destroy       by session.Destroy
+//	            end           by Sessions.End
+//	            end_all       by Sessions.EndAll
+//	            max_sessions  a login has ended it, because of Options.MaxSessions
+//	            gave_way      a newer login has replaced it, since nobody had come back with it
+//	            other_user    another user has logged in
+//	ended_open                it ended while a request had it open, whose context ends now
+//	lost        lease         the holder's lock has expired, or Redis was away for too long
+//	            max_hold      the holder had it for longer than Options.MaxHold
+//	            taken         another holder has the lock
+//	            changed       another request has changed the record
+//	            ended         the session was ended
+//	            gone          the record was deleted or evicted, or has expired
+//	            unavailable   a commit failed, or nothing is known of it
+//	extended                  the lease of a lock was extended, or could not be: see Err
+//	released    free          this process has released the lock, and no other process waited
+//	            process       this process has released the lock, and another process waited
+//	swept                     a lock was removed in the background that a lost reply may have left behind
+type SessionEvent struct {
+	// Session is the public ID.
+	Session string
+	// What has happened, and How, as in the table.
+	What, How string
+	// To is the new ID of a session that was renewed.
+	To   string
+	Time time.Time
+	// Err is why a lock was lost or not extended.
+	Err error
+}
+
+func (*RequestEvent) isEvent()  {}
+func (*ExchangeEvent) isEvent() {}
+func (*SessionEvent) isEvent()  {}
