@@ -1,0 +1,70 @@
+package otellatchkey
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/metric"
+	nometric "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// request are the events of one exclusive request: it acquires its session, and commits it.
+func usualEvents() []middleware.Event {
+	now := time.Now()
+	return []middleware.Event{
+		&middleware.ExchangeEvent{Script: "take", Command: "EVALSHA", Commands: 1, Node: "127.0.0.1:6379", Began: now, Took: 90 * time.Microsecond},
+		&middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Node: "127.0.0.1:6379", Holds: 1, Began: now, Took: 90 * time.Microsecond},
+		&middleware.RequestEvent{
+			Session: "id", Label: "POST /cart", Method: "POST", Route: "/cart", Mode: middleware.Exclusive,
+			Arrived: now, Acquired: now, Committed: now, Done: now, Waited: 100 * time.Microsecond, Held: time.Millisecond,
+			Queue: 3, RoundTrips: 2, Runs: 1, Bytes: 300, Outcome: "saved",
+		},
+	}
+}
+
+// deep is a context as deep as that of a request behind a few middlewares.
+func deep(ctx context.Context) context.Context {
+	type key int
+	for i := range 10 {
+		ctx = context.WithValue(ctx, key(i), i)
+	}
+	return ctx
+}
+
+func meters() metric.MeterProvider {
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+}
+
+func spanned(sampler sdktrace.Sampler) context.Context {
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler)).Tracer("server")
+	ctx, _ := tracer.Start(context.Background(), "POST /cart", trace.WithSpanKind(trace.SpanKindServer))
+	return deep(ctx)
+}
+
+func BenchmarkRequest(b *testing.B) {
+	for name, c := range map[string]struct {
+		meters metric.MeterProvider
+		ctx    context.Context
+	}{
+		"metrics":                   {meters(), deep(context.Background())},
+		"metrics, unsampled trace":  {meters(), spanned(sdktrace.NeverSample())},
+		"metrics, sampled trace":    {meters(), spanned(sdktrace.AlwaysSample())},
+		"no metrics, unsampled":     {nometric.NewMeterProvider(), spanned(sdktrace.NeverSample())},
+		"no metrics, sampled trace": {nometric.NewMeterProvider(), spanned(sdktrace.AlwaysSample())},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			o, events := New(Options{MeterProvider: c.meters}), usualEvents()
+			for b.Loop() {
+				for _, e := range events {
+					o.Observe(c.ctx, e)
+				}
+			}
+		})
+	}
+}
