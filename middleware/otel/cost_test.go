@@ -68,3 +68,26 @@ func BenchmarkRequest(b *testing.B) {
 		})
 	}
 }
+
+// A request that is not sampled costs no allocation, with metrics and without.
+func TestNoAllocationWithoutASpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		meters metric.MeterProvider
+		ctx    context.Context
+	}{
+		"metrics":                  {meters(), deep(context.Background())},
+		"metrics, unsampled trace": {meters(), spanned(sdktrace.NeverSample())},
+		"unsampled trace":          {nometric.NewMeterProvider(), spanned(sdktrace.NeverSample())},
+	} {
+		o, events := New(Options{MeterProvider: c.meters}), append(usualEvents(), &middleware.SessionEvent{What: "released", How: "free"})
+		observe := func() {
+			for _, e := range events {
+				o.Observe(c.ctx, e)
+			}
+		}
+		observe() // which remembers the attributes
+		if n := testing.AllocsPerRun(100, observe); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
