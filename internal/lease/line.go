@@ -83,12 +83,19 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
+	Found   *Found // what the ticket finds, for observers; nil: nobody wants to know
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
 	came   time.Time
 	called chan outcome
 	alarm  Alarm
+}
+
+// A Found is what a ticket has found when it came.
+type Found struct {
+	Ahead  int    // how many tickets stood before it in line
+	Holder Holder // the zero value if the lock was free, or nothing is known
 }
 
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
@@ -142,6 +149,9 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 			i--
 		}
 		at.waiting, t.line = slices.Insert(at.waiting, i, t), at
+		if t.Found != nil && !again {
+			*t.Found = Found{i, at.holder}
+		}
 		end := t.came.Add(t.Options.Wait)
 		l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
 	}
