@@ -65,11 +65,11 @@ func (rq *request) unlockAndCallHooks() {
 	if rq.idChanges != nil {
 		events, rq.idChanges.events = rq.idChanges.events, nil
 	}
-	open := rq.hold != nil
-	rq.mu.Unlock()
-	if !open {
+	if rq.hold == nil {
+		rq.holds.Store(0)
 		rq.seen.released()
 	}
+	rq.mu.Unlock()
 	for _, e := range events {
 		rq.sessions.happened(cmp.Or[context.Context](rq.lazy, &rq.context), e)
 	}
@@ -157,6 +157,7 @@ func (rq *request) abandon(by string) {
 func (rq *request) releaseLock() {
 	if hold := rq.hold; hold != nil {
 		rq.hold = nil
+		rq.holds.Store(0)
 		hold.Release(context.WithoutCancel(rq.storeContext()))
 	}
 }

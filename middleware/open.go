@@ -162,6 +162,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
 		rq.hold.OnLost(rq.lost)
+		rq.holds.Store(time.Now().UnixNano())
 		rq.seen.waited(rq.label(), 0, true)
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
@@ -177,11 +178,13 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	terms.Label = rq.label()
 	began, region := time.Now(), rq.seen.region("wait")
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
-	waited := time.Since(began)
+	now := time.Now()
+	waited := now.Sub(began)
 	region.end()
 	rq.seen.waited(terms.Label, waited, rq.hold != nil)
 	rq.waited += waited
 	if rq.hold != nil {
+		rq.holds.Store(now.UnixNano())
 		rq.hold.OnLost(rq.lost)
 		record = rq.hold.Record
 	}

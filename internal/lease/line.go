@@ -52,6 +52,7 @@ type Lines[W any] struct {
 // A line is the waiting line of one key.
 type line[W any] struct {
 	waiting []*Ticket[W]
+	head    *Ticket[W] // nil: the key has an owner
 	holder  Holder
 	place   *place // in Redis's queue; nil: it has none
 }
@@ -135,7 +136,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		if l.keys == nil {
 			l.keys = make(map[string]*line[W])
 		}
-		t.line = new(line[W])
+		t.line = &line[W]{head: t}
 		l.keys[t.Key] = t.line
 		head = true
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
@@ -259,7 +260,7 @@ func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due, lates
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.keys[key]; at != nil {
-		at.holder = holder
+		at.head, at.holder = nil, holder
 	}
 	l.renewals.set(&l.mu, a, r, due, latest)
 }
@@ -291,7 +292,8 @@ func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	at.pop().called <- outcome{head: true}
+	at.head = at.pop()
+	at.head.called <- outcome{head: true}
 	return nil
 }
 

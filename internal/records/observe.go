@@ -107,11 +107,7 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 	}
 	o := Opened{Ahead: found.Ahead}
 	if owner, known := found.Holder.Owner(); known {
-		here := lease.ThisProcess()
-		if o.Behind = owner.Label; owner.Host != here.Host || owner.PID != here.PID {
-			owner.Label = ""
-			o.Process = owner.String()
-		}
+		o.Behind, o.Process = owner.Label, elsewhere(owner)
 	}
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
@@ -163,4 +159,34 @@ func (s *Engine) idOfLock(key string) string {
 		return tag + "." + own
 	}
 	return tag
+}
+
+// A Standing is how things stand with one session: who holds it, and who waits for it in this process.
+type Standing struct {
+	ID      string
+	Label   string    // of the holder
+	Process string    // of the holder, or "" for this one
+	Since   time.Time // when the holder has acquired the session; zero: it is not held, or that is unknown
+	Waiting []lease.Waiter
+}
+
+// Standings returns the sessions that requests of this process hold or wait for, in no order.
+func (s *Engine) Standings() (all []Standing) {
+	for _, at := range s.lines.Standings() {
+		one := Standing{ID: s.idOfLock(at.Key), Waiting: at.Waiting}
+		if at.Known {
+			one.Label, one.Process, one.Since = at.Holder.Label, elsewhere(at.Holder), at.Holder.Since
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// elsewhere returns the process of an owner, or "" if it is this one.
+func elsewhere(o lease.Owner) string {
+	if here := lease.ThisProcess(); o.Host == here.Host && o.PID == here.PID {
+		return ""
+	}
+	o.Label = ""
+	return o.String()
 }
