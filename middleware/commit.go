@@ -23,6 +23,7 @@ type commit struct {
 	rq     *request
 	by     string      // why the commit is made now
 	change keep.Change // what the handler has done
+	do     action      // what decide has said
 }
 
 // commit saves the session and releases its lock when it is first called, and after each Reopen. Any other
@@ -35,16 +36,22 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.releaseLock()
 		}
 		rq.unlockAndCallHooks()
+		if by != handlerEnd {
+			rq.seen.tell()
+		}
 	}()
 	if !rq.committed {
 		rq.committed = true
 		if rq.session != nil { // in mode Lazy it may never have been started
 			rq.err = errAbandoned // if the Logger panics, or Label
+			region := rq.seen.region("commit")
 			err := c.closeSession()
 			if err == nil {
 				err = c.carryOut()
 			}
 			rq.err = err
+			region.end()
+			rq.seen.committed(&c, err)
 			rq.commitFailed.Store(err != nil && !rq.begun)
 		}
 	}
@@ -58,9 +65,13 @@ func (rq *request) unlockAndCallHooks() {
 	if rq.idChanges != nil {
 		events, rq.idChanges.events = rq.idChanges.events, nil
 	}
+	if rq.hold == nil {
+		rq.holds.Store(0)
+		rq.seen.released()
+	}
 	rq.mu.Unlock()
 	for _, e := range events {
-		rq.sessions.options.Hooks.callHook(cmp.Or[context.Context](rq.lazy, &rq.context), e)
+		rq.sessions.happened(cmp.Or[context.Context](rq.lazy, &rq.context), e)
 	}
 }
 
@@ -98,9 +109,10 @@ func (c *commit) closeSession() (err error) {
 func (c *commit) carryOut() error {
 	// The store does not break off a commit when the context ends. So the effect of a request is saved even
 	// if its client has gone away.
-	rq, ctx := c.rq, c.rq.base.Context()
+	rq, ctx := c.rq, c.rq.storeContext()
 	hold := rq.hold
-	switch do := decide(rq.situation(), c.change); do {
+	c.do = decide(rq.situation(), c.change)
+	switch do := c.do; do {
 	case leave:
 		return nil
 	case touch:
@@ -133,6 +145,7 @@ func (rq *request) abandon(by string) {
 	defer rq.unlockAndCallHooks() // for what the opening has ended
 	if !rq.committed {
 		rq.committed, rq.err = true, errAbandoned
+		rq.seen.abandoned()
 	}
 	if rq.session != nil {
 		_, _ = keep.Close(rq.session, by) // closes it; its changes are not wanted
@@ -144,6 +157,7 @@ func (rq *request) abandon(by string) {
 func (rq *request) releaseLock() {
 	if hold := rq.hold; hold != nil {
 		rq.hold = nil
-		hold.Release(context.WithoutCancel(rq.base.Context()))
+		rq.holds.Store(0)
+		hold.Release(context.WithoutCancel(rq.storeContext()))
 	}
 }

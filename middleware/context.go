@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 )
 
@@ -95,6 +96,10 @@ func (c *handlerContext) Value(key any) any {
 	switch key.(type) {
 	case requestKey:
 		return c.request
+	case records.CollectorKey:
+		if c.request.seen != nil {
+			return c.request.seen
+		}
 	case keep.ContextKey:
 		if c.session != nil {
 			return c.session

@@ -143,24 +143,29 @@ type cameID struct {
 
 // readIDs appends to ids those of the request's genuine cookies, all different: members' before guests', and of
 // a kind in the browser's order, which is longer paths first, then older cookies. The secrets are not needed any
-// more. unknown is how many others are well-formed, but not signed with one of our keys.
-func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown int) {
+// more. unknown is how many others are well-formed, but not signed with one of our keys, and refused how many there are
+// besides.
+func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, refused int) {
 	if c.token != nil {
-		id, result := c.idOf(c.token(r))
-		if result == unknownKey {
+		token := c.token(r)
+		switch id, result := c.idOf(token); {
+		case result == unknownKey:
 			unknown++
-		}
-		if id != "" {
+		case id != "":
 			ids = append(ids, cameID{id, kindOf(id)})
+		case token != "":
+			refused++
 		}
-		return ids, unknown
+		return ids, unknown, refused
 	}
 	members := 0
 	c.eachVerified(r, func(k kind, _, id string, result verified) {
 		switch came := (cameID{id, k}); {
 		case result == unknownKey:
 			unknown++
-		case id == "" || slices.Contains(ids, came):
+		case id == "":
+			refused++
+		case slices.Contains(ids, came):
 		case k == member:
 			ids = slices.Insert(ids, members, came)
 			members++
@@ -168,7 +173,7 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown in
 			ids = append(ids, came)
 		}
 	})
-	return ids, unknown
+	return ids, unknown, refused
 }
 
 // eachVerified calls do with each of the request's cookies: its kind, its value, and the public id that it stands for.

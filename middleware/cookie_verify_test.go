@@ -71,7 +71,7 @@ func FuzzReadCookie(f *testing.F) {
 		for i := range lines {
 			for _, header := range [][]string{lines[i:], lines[i : i+1]} {
 				r := &http.Request{Header: http.Header{"Cookie": header}}
-				got, _ := c.readIDs(r, nil)
+				got, _, _ := c.readIDs(r, nil)
 				if want := readBySecurecookie(r, keys, lifetime); !slices.Equal(got, want) {
 					t.Errorf("%q: read %q, by securecookie %q", header, got, want)
 				}

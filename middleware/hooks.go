@@ -1,6 +1,11 @@
 package middleware
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
 
 // Hooks are called when sessions begin, get another ID, or end: for audit logs. A nil hook is not called.
 //
@@ -9,7 +14,8 @@ import "context"
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
 // no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
 // the process may die after a commit. The End of a session that gives way to a newer login is called at the first
-// commit of the request that comes back with that login, also if the commit fails or the handler panics.
+// commit of the request that comes back with that login, and the End of one that MaxSessions ends at the commit of the
+// login, also if the commit fails or the handler panics.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The
 // context does not end, so that a client that goes away does not keep a line out of the log. From the
@@ -17,16 +23,15 @@ import "context"
 // but to change it is a mistake, as after any commit. A panic in a hook goes on like a panic in the handler or
 // in Update's function, but the saved changes stay saved.
 //
-// No hook is called for sessions that expire, that a login ends because of MaxSessions, or that are
-// deleted in Redis by other means.
+// No hook is called for sessions that expire, or that are deleted in Redis by other means.
 type Hooks struct {
 	// Begin is called when the first record of a session was stored.
 	Begin func(ctx context.Context, id string)
 	// Renew is called when a session has got another ID, by session.Renew or Login, or by Remember if a user
 	// is logged in. The old ID is dead.
 	Renew func(ctx context.Context, old, id string)
-	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll, or because the same user
-	// has logged in again and nobody had come back with it.
+	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll, by a login because of
+	// Options.MaxSessions, or because the same user has logged in again and nobody had come back with it.
 	End func(ctx context.Context, id string)
 }
 
@@ -34,11 +39,16 @@ type Hooks struct {
 type event struct {
 	do      action // what the commit has done: create, renew or destroy
 	old, id string
+	how     string // for observers: see SessionEvent
 }
 
-// callHook calls the hook for an event, with the values of ctx.
-func (h *Hooks) callHook(ctx context.Context, e event) {
+// happened tells the observers of an event, and calls its hook, with the values of ctx.
+func (s *Sessions) happened(ctx context.Context, e event) {
 	ctx = context.WithoutCancel(ctx)
+	if len(s.backlogs) > 0 {
+		s.store.Tell(ctx, e.notice())
+	}
+	h := &s.options.Hooks
 	switch e.do {
 	case create:
 		if h.Begin != nil {
@@ -53,4 +63,18 @@ func (h *Hooks) callHook(ctx context.Context, e event) {
 			h.End(ctx, e.old)
 		}
 	}
+}
+
+// notice returns what observers are told.
+func (e event) notice() *records.Notice {
+	n := &records.Notice{Session: e.old, How: e.how, Time: time.Now()}
+	switch e.do {
+	case create:
+		n.Session, n.What = e.id, "began"
+	case renew:
+		n.What, n.To = "renewed", e.id
+	case destroy:
+		n.What = "ended"
+	}
+	return n
 }

@@ -115,7 +115,7 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 // not appear on a shared computer after the logout.
 func (c *commit) logOut(ctx context.Context) error {
 	rq, s := c.rq, c.rq.sessions
-	if err := c.endSuccessor(ctx, rq.moved(member).to); err != nil {
+	if err := c.endSuccessor(ctx, rq.moved(member).to, "destroy"); err != nil {
 		return err
 	}
 	if hold := rq.hold; hold != nil {
@@ -125,7 +125,7 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			rq.addEvent(event{do: destroy, old: rq.identity.knownID()})
+			rq.addEvent(event{do: destroy, old: rq.identity.knownID(), how: "destroy"})
 		}
 		rq.saved = true
 	}
@@ -155,8 +155,10 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	if err != nil {
 		return err
 	}
-	if change.User != "" { // a login
-		ctx = records.WithInstead(records.WithArrival(ctx, rq.identity.arrival()), c.takeOver(moved))
+	var login *records.Login
+	if change.User != "" {
+		login = &records.Login{Arrived: rq.identity.arrival(), Instead: c.takeOver(moved)}
+		ctx = records.WithLogin(ctx, login)
 	}
 	id, k := key.publicID(), guest
 	if change.Renewed {
@@ -177,10 +179,22 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		record.Data = c.change.Data()
 		err = s.store.CreateRecord(ctx, id, record, s.terms)
 	}
+	if login != nil {
+		for _, old := range login.Surplus {
+			rq.addEvent(event{do: destroy, old: old, how: "max_sessions"})
+		}
+	}
 	if err == nil {
-		rq.addEvent(event{do, rq.identity.knownID(), id})
+		how := ""
+		switch {
+		case change.User != "":
+			how = "login"
+		case do == renew:
+			how = "renew"
+		}
+		rq.addEvent(event{do: do, old: rq.identity.knownID(), id: id, how: how})
 		// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
-		err = c.endSuccessor(ctx, c.ofAnotherUser(moved))
+		err = c.endSuccessor(ctx, c.ofAnotherUser(moved), "other_user")
 	}
 	if err == nil {
 		rq.identity.setID(id)

@@ -89,11 +89,7 @@ func (rq *request) label() string {
 	if label := rq.sessions.options.Label; label != nil {
 		return label(rq.base)
 	}
-	method, route := rq.name()
-	if route == "" {
-		return method
-	}
-	return method + " " + route
+	return rq.route()
 }
 
 // name returns the method, cut short since a client may have made it up, and the route's pattern, if it is

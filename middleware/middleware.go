@@ -200,6 +200,8 @@ type Options struct {
 	//
 	// Default: all changes are saved.
 	Discard func(status int) bool
+	// Observers are told what the sessions do, for metrics and traces. Default: none.
+	Observers []Observer
 	// Logger gets one line for each error, and at most ten lines of a kind in a second. The next line says how
 	// many lines were left out. If the requests show that something is set up wrong, such as a Secure cookie over
 	// plain HTTP, Logger gets a warning, once a minute at most. Default: slog.Default().
@@ -215,6 +217,8 @@ type Sessions struct {
 	dead    *deadIDs
 	damper  *damper
 	watch   *watch
+
+	backlogs []*backlog // one for each observer
 	// for setup.go
 	mistakes  *damper
 	comesBack *atomic.Bool // a Secure cookie has come over plain HTTP
@@ -245,8 +249,10 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 		return nil, err
 	}
 	o.Keys = nil // printing the Sessions must not show them
-	return &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs),
-		damper: newDamper(10, time.Second), mistakes: newDamper(1, time.Minute), comesBack: new(atomic.Bool), watch: newWatch(engine, terms)}, nil
+	s := &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs),
+		damper: newDamper(10, time.Second), mistakes: newDamper(1, time.Minute), comesBack: new(atomic.Bool), watch: newWatch(engine, terms)}
+	s.observeStore(o.Observers)
+	return s, nil
 }
 
 // Handler returns next with a session in the context of each of its requests,
@@ -273,6 +279,10 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, patte
 	}
 	rw := s.newResponse(w, r, mode, pattern)
 	rw.request.passive = rt.passive
+	if o := s.observe(r.Context(), rw.request.identity.arrived); o != nil {
+		rw.request.seen, o.rq = o, &rw.request
+		defer o.finish()
+	}
 	if mode < Exclusive || mode > Lazy {
 		rw.replaceByError(fmt.Errorf("%w: %v", errUnknownMode, mode))
 		return
@@ -308,7 +318,7 @@ func (rw *response) run(next http.Handler) {
 	}
 	r := rq.base.WithContext(ctx)
 	if rq.lazy == nil {
-		opened, err := rq.open(rq.base.Context(), r)
+		opened, err := rq.open(rq.storeContext(), r)
 		if err != nil {
 			finished = true
 			rq.context.endContext(nil)

@@ -39,8 +39,8 @@ func (s *Sessions) successor(ctx context.Context, id string) (_ string, r record
 	return "", records.Record{}, nil
 }
 
-// endSuccessor ends the session that id is, or has become.
-func (c *commit) endSuccessor(ctx context.Context, id string) error {
+// endSuccessor ends the session that id is, or has become. how is for observers.
+func (c *commit) endSuccessor(ctx context.Context, id, how string) error {
 	for {
 		next, _, err := c.rq.sessions.successor(ctx, id)
 		if next == "" || next == c.rq.identity.knownID() {
@@ -49,7 +49,7 @@ func (c *commit) endSuccessor(ctx context.Context, id string) error {
 		id = next
 		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.rq.addEvent(event{do: destroy, old: id})
+			c.rq.addEvent(event{do: destroy, old: id, how: how})
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
 		case errors.Is(err, store.ErrNotFound):

@@ -38,8 +38,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
 	} else {
-		unknown := 0
-		ids, unknown = rq.sessions.cookies.readIDs(rq.base, ids)
+		unknown, refused := 0, 0
+		ids, unknown, refused = rq.sessions.cookies.readIDs(rq.base, ids)
+		rq.seen.cameWith(unknown, refused)
 		rq.lookAtCookies(ids, unknown)
 	}
 	if r != nil && len(ids) > 0 && rq.mode != ReadOnly {
@@ -67,8 +68,11 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
+		if rq.origin != none {
+			rq.seen.opened(rq.identity.knownID())
+		}
 		for _, old := range o.gaveWay {
-			rq.addEvent(event{do: destroy, old: old})
+			rq.addEvent(event{do: destroy, old: old, how: "gave_way"})
 		}
 		rq.watch()
 	}
@@ -94,6 +98,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			rq.changes().moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
+			rq.seen.dead()
 			if len(others) > 0 {
 				s.dead.add(came.id)
 			}
@@ -157,6 +162,8 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
 		rq.hold.OnLost(rq.lost)
+		rq.holds.Store(time.Now().UnixNano())
+		rq.seen.waited(rq.label(), 0, true)
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
@@ -169,10 +176,15 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
-	began := time.Now()
+	began, region := time.Now(), rq.seen.region("wait")
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
-	rq.waited += time.Since(began)
+	now := time.Now()
+	waited := now.Sub(began)
+	region.end()
+	rq.seen.waited(terms.Label, waited, rq.hold != nil)
+	rq.waited += waited
 	if rq.hold != nil {
+		rq.holds.Store(now.UnixNano())
 		rq.hold.OnLost(rq.lost)
 		record = rq.hold.Record
 	}

@@ -87,6 +87,7 @@ func (rq *request) reopen(ctx context.Context) error {
 		return err
 	}
 	rq.committed, rq.err = false, nil
+	rq.seen.opened(rq.identity.knownID())
 	return nil
 }
 

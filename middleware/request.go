@@ -44,13 +44,16 @@ type request struct {
 	second   *secondRun      // not nil if the handler runs a second time: see optimistic.go
 	identity identity
 	nesting
-	watched place // guarded by the watch: see watch.go
+	watched place        // guarded by the watch: see watch.go
+	seen    *observation // by observers; or nil
 
 	// A late change looks at these, and must not wait for a commit: see late.go.
 	late         atomic.Pointer[error]    // the first change that came after the commit
 	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 	commitFailed atomic.Bool              // and its error becomes the response
 	endsItself   atomic.Bool              // the handler has ended its own session by End or EndAll, or is about to
+
+	holds atomic.Int64 // since when it holds its session, in Unix ns; 0: it does not: see requests.go
 
 	mu   sync.Mutex // guards the rest
 	mode Mode       // written with identity.mu held, too: either mutex is enough to read it
@@ -72,6 +75,14 @@ type request struct {
 	begun     bool       // the response has begun, after a commit that succeeded
 	err       error      // of the last commit
 	idChanges *idChanges // nil if there is none, as nearly always
+}
+
+// storeContext returns the context of the request as it came in, for package records.
+func (rq *request) storeContext() context.Context {
+	if rq.seen != nil {
+		return rq.seen
+	}
+	return rq.base.Context()
 }
 
 // idChanges is what has happened to ids, before the request and by it, and whom it must tell.

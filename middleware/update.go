@@ -48,10 +48,17 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if s.heldIn(ctx, id) {
 		return errSelf
 	}
+	seen := s.observe(ctx, time.Now())
+	if seen != nil {
+		ctx = seen
+		defer seen.finish()
+	}
 	u := &update{sessions: s, id: id}
 	terms := s.terms
 	terms.Quiet, terms.Label = true, "Update"
+	began := time.Now()
 	hold, err := s.store.Take(ctx, id, terms)
+	seen.waited(terms.Label, time.Since(began), hold != nil)
 	u.hold = hold
 	if hold != nil {
 		defer u.releaseUnsaved(ctx) // also after a panic
@@ -60,13 +67,22 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		u.record = hold.Record
 		u.session, err = s.sessionOf(u.record, u, false, nil)
 	}
-	if err == nil {
-		err = f(u.session)
+	if err != nil {
+		seen.failed(err, ruleOf(err).kind)
+		return err
 	}
+	seen.opened(id)
+	seen.abandoned() // unless it is saved
+	err = f(u.session)
 	if err != nil {
 		return err
 	}
-	return u.saveUpdate(ctx)
+	do, err := u.saveUpdate(ctx)
+	if err != nil {
+		seen.failed(err, ruleOf(err).kind)
+	}
+	seen.committed(&commit{do: do}, err)
+	return err
 }
 
 // An update is a session that Update has locked, and its keep.Keeper.
@@ -79,7 +95,7 @@ type update struct {
 }
 
 // saveUpdate saves what f has done, and releases the lock.
-func (u *update) saveUpdate(ctx context.Context) error {
+func (u *update) saveUpdate(ctx context.Context) (done action, _ error) {
 	change, err := keep.Close(u.session, "Update")
 	hold := u.hold
 	if change.Dropped != "" {
@@ -90,9 +106,9 @@ func (u *update) saveUpdate(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return leave, err
 	case (change.Renewed || change.Remembered) && !change.Destroyed: // Login is a Renewed, too
-		return errCookie
+		return leave, errCookie
 	}
 	u.hold = nil
 	switch {
@@ -100,15 +116,15 @@ func (u *update) saveUpdate(ctx context.Context) error {
 		back := u.sessions.stepAside(ctx)
 		if err := hold.Destroy(ctx); err != nil {
 			back()
-			return err
+			return destroy, err
 		}
 		back(u.id)
-		u.sessions.options.Hooks.callHook(ctx, event{do: destroy, old: u.id})
-		return nil
+		u.sessions.happened(ctx, event{do: destroy, old: u.id, how: "destroy"})
+		return destroy, nil
 	case change.Changed:
-		return hold.SaveContent(ctx, change.Snapshot)
+		return save, hold.SaveContent(ctx, change.Snapshot)
 	default:
-		return hold.Touch(ctx)
+		return touch, hold.Touch(ctx)
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 		return err
 	}
 	back(id)
-	s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
+	s.happened(ctx, event{do: destroy, old: id, how: "end"})
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		rq.identity.setArrival()
 	}
 	for _, id := range ended {
-		s.options.Hooks.callHook(ctx, event{do: destroy, old: id})
+		s.happened(ctx, event{do: destroy, old: id, how: "end_all"})
 	}
 	return len(ended), err
 }

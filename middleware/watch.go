@@ -150,9 +150,17 @@ func (rq *request) lost(why error) {
 			return
 		}
 		rq.leaveWatch()
+		rq.endedOpen()
 		why = session.ErrEnded
 	}
 	rq.context.endContext(why)
+}
+
+// endedOpen tells observers that the session has ended while the request had it open.
+func (rq *request) endedOpen() {
+	if rq.seen != nil {
+		rq.seen.Collect(&records.Notice{Session: rq.identity.knownID(), What: "ended_open", Time: time.Now()})
+	}
 }
 
 // stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller calls back with

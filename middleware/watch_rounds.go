@@ -173,6 +173,7 @@ func (w *watch) askFor(e watched) {
 	}
 	if (ended || now != e.id) && w.counts(e, now) && ended {
 		e.rq.leaveWatch()
+		e.rq.endedOpen()
 		e.rq.context.endContext(session.ErrEnded)
 	}
 }

@@ -200,6 +200,9 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	c.lines.mu.Lock()
 	c.line.holder = Holder{Token: found.Holder, ends: time.Now().Add(found.Left)}
 	c.lines.mu.Unlock()
+	if c.Found != nil && c.Found.Holder == (Holder{}) {
+		c.Found.Holder = c.line.holder
+	}
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {
 		return c.timeout()

@@ -52,6 +52,7 @@ type Lines[W any] struct {
 // A line is the waiting line of one key.
 type line[W any] struct {
 	waiting []*Ticket[W]
+	head    *Ticket[W] // nil: the key has an owner
 	holder  Holder
 	place   *place // in Redis's queue; nil: it has none
 }
@@ -83,12 +84,19 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
+	Found   *Found // what the ticket finds, for observers; nil: nobody wants to know
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
 	came   time.Time
 	called chan outcome
 	alarm  Alarm
+}
+
+// A Found is what a ticket has found when it came.
+type Found struct {
+	Ahead  int    // how many tickets stood before it in line
+	Holder Holder // the zero value if the lock was free, or nothing is known
 }
 
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
@@ -128,7 +136,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		if l.keys == nil {
 			l.keys = make(map[string]*line[W])
 		}
-		t.line = new(line[W])
+		t.line = &line[W]{head: t}
 		l.keys[t.Key] = t.line
 		head = true
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
@@ -142,6 +150,9 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 			i--
 		}
 		at.waiting, t.line = slices.Insert(at.waiting, i, t), at
+		if t.Found != nil && !again {
+			*t.Found = Found{i, at.holder}
+		}
 		end := t.came.Add(t.Options.Wait)
 		l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
 	}
@@ -249,7 +260,7 @@ func (l *Lines[W]) Own(key string, holder Holder, a *Alarm, r Ringer, due, lates
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.keys[key]; at != nil {
-		at.holder = holder
+		at.head, at.holder = nil, holder
 	}
 	l.renewals.set(&l.mu, a, r, due, latest)
 }
@@ -281,7 +292,8 @@ func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	at.pop().called <- outcome{head: true}
+	at.head = at.pop()
+	at.head.called <- outcome{head: true}
 	return nil
 }
 

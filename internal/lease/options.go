@@ -52,11 +52,7 @@ func (o Options) WithDefaults() Options {
 
 // held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h.
 func held(err error, h Holder) error {
-	owner, ours := ParseToken(h.Token)
-	if !h.granted.IsZero() {
-		owner, ours = thisProcess(), true
-		owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.granted
-	}
+	owner, ours := h.Owner()
 	switch {
 	case h.Token != "" && !ours:
 		return fmt.Errorf("%w: %w", err, ErrForeign)
@@ -65,6 +61,16 @@ func held(err error, h Holder) error {
 	}
 	// The holder's clock may be a little ahead of ours.
 	return HeldError(err, owner, max(0, time.Since(owner.Since)).Round(time.Millisecond))
+}
+
+// Owner returns what is known of the holder. It returns false if nothing is known, or another program has taken the lock.
+func (h Holder) Owner() (Owner, bool) {
+	if h.granted.IsZero() {
+		return ParseToken(h.Token)
+	}
+	owner := ThisProcess()
+	owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.granted
+	return owner, true
 }
 
 // A Policy is how to wait for a lock that another process holds; see locker.Policy.

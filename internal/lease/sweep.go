@@ -14,7 +14,12 @@ import (
 // takes the lock, it blocks others for one lease, like the lock of a killed holder.
 //
 // A Sweeper runs from timers, so no goroutine waits for it. It ends by itself, or when the Lines are closed.
-type Sweeper struct{ closed atomic.Bool }
+type Sweeper struct {
+	// Swept is called after a sweep has released the lock of key. It is set before the first sweep, or nil.
+	Swept func(key string)
+
+	closed atomic.Bool
+}
 
 // Sweep calls clean in the background. clean reports whether Redis replied. maybeDone tells that the round trip may
 // have been done.
@@ -64,6 +69,9 @@ func (s *Sweeper) Free(o *Options, a Algorithm, key string, tokens ...string) {
 func (s *Sweeper) freeFirst(o *Options, first time.Duration, maybeDone bool, a Algorithm, key, token string) {
 	s.sweepFirst(o, first, maybeDone, func(ctx context.Context) bool {
 		err := a.Release(ctx, key, token, 0)
+		if err == nil && s.Swept != nil {
+			s.Swept(key)
+		}
 		return err == nil || errors.Is(err, ErrExpired) || errors.Is(err, ErrLost)
 	})
 }

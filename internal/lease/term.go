@@ -151,20 +151,25 @@ func (t *Term) Retry(now time.Time) time.Time {
 
 // # Why a lock was lost
 //
-// The texts of these errors are for people who read logs; no code depends on them. The errors wrap ErrLost, and no
-// other error of this package.
+// The texts of these errors are for people who read logs. The errors wrap ErrLost, and of this package only those below,
+// which are for observers.
+var (
+	ErrMaxHold   = fmt.Errorf("%w: it was held for longer than MaxHold", ErrLost)
+	ErrLeaseOver = fmt.Errorf("%w: its lease expired", ErrLost)
+	ErrKeyGone   = fmt.Errorf("%w: its key is gone: deleted, evicted, or forgotten in a failover", ErrLost)
+)
 
 // Overdue returns why the term has ended, if no reply has told that the lock is lost.
 func (t *Term) Overdue(now time.Time) error {
 	switch {
 	case !t.end.Before(t.limit.Add(-t.drift)):
-		return fmt.Errorf("%w: it was held for longer than MaxHold, which is %v", ErrLost, t.options.MaxHold)
+		return fmt.Errorf("%w, which is %v", ErrMaxHold, t.options.MaxHold)
 	case t.trouble != nil:
-		return fmt.Errorf("%w: its lease expired, since no try to extend it has succeeded for %v: %v",
-			ErrLost, now.Sub(t.troubled).Round(time.Millisecond), t.trouble)
+		return fmt.Errorf("%w, since no try to extend it has succeeded for %v: %v",
+			ErrLeaseOver, now.Sub(t.troubled).Round(time.Millisecond), t.trouble)
 	default:
-		return fmt.Errorf("%w: its lease expired %v ago, and this process has not tried to extend it: was it paused?",
-			ErrLost, now.Sub(t.end).Round(time.Millisecond))
+		return fmt.Errorf("%w %v ago, and this process has not tried to extend it: was it paused?",
+			ErrLeaseOver, now.Sub(t.end).Round(time.Millisecond))
 	}
 }
 
@@ -174,7 +179,7 @@ func WhyLost(err error) error {
 	case err == nil, err == ErrLost:
 		return err
 	case errors.Is(err, ErrExpired):
-		return fmt.Errorf("%w: its key is gone: deleted, evicted, or forgotten in a failover", ErrLost)
+		return ErrKeyGone
 	case !errors.Is(err, ErrLost), errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%w: %s", ErrLost, reason(err))
 	}

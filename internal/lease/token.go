@@ -36,8 +36,8 @@ var process = sync.OnceValue(func() string {
 	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
 })
 
-// thisProcess is the owner of a lock of this process, without a label.
-func thisProcess() Owner {
+// ThisProcess is the owner of a lock of this process, without a label.
+func ThisProcess() Owner {
 	host, pid, _ := strings.Cut(process(), "/")
 	n, _ := strconv.Atoi(pid)
 	return Owner{Host: host, PID: n}

@@ -46,22 +46,6 @@ const maxWithin = tombstoneTime / 2
 // within returns for how long after it was sent a command may be done: no longer than its caller waits.
 func (s *Engine) within() time.Duration { return min(s.options.Timeout, maxWithin) }
 
-type arrivalKey struct{}
-
-// WithArrival returns a context for [Engine.CreateRecord] and [Hold.Renew] of a request that logs a user in.
-// at is when the request arrived. The login is refused with [ErrGone] if the user's sessions were ended since
-// then, or if the request arrived more than an hour ago. Without an arrival, the time of the call counts.
-func WithArrival(ctx context.Context, at time.Time) context.Context {
-	return context.WithValue(ctx, arrivalKey{}, at)
-}
-
-func arrival(ctx context.Context, now time.Time) time.Time {
-	if at, ok := ctx.Value(arrivalKey{}).(time.Time); ok {
-		return at
-	}
-	return now
-}
-
 // A clock is what this process knows of Redis's clock.
 type clock struct {
 	began time.Time    // for the monotonic clock

@@ -195,7 +195,7 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 			from := func(what string, arrived time.Time, want error) {
 				t.Helper()
 				n++
-				err := st.CreateRecord(WithArrival(t.Context(), arrived), idOf(st, user, n), recordOfUser(user), lasting)
+				err := st.CreateRecord(WithLogin(t.Context(), &Login{Arrived: arrived}), idOf(st, user, n), recordOfUser(user), lasting)
 				wantError(t, fmt.Sprintf("clock %v, %s", wrong, what), err, want)
 			}
 			early := time.Now()
@@ -219,7 +219,7 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 // first login may be refused, since it is unknown whether its request came before the end.
 func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
-		st, early := process(t, s), WithArrival(t.Context(), time.Now())
+		st, early := process(t, s), WithLogin(t.Context(), &Login{Arrived: time.Now()})
 		login(t, st, "ann", 1)
 		lapse(time.Millisecond)
 		endAll(t, st)
@@ -248,7 +248,7 @@ func TestARenewAfterEndUserThatSparesItIsNotRefused(t *testing.T) {
 		h := takeID(t, st, login(t, st, "ann", 1))
 		lapse(time.Millisecond)
 		endAll(t, st, idOf(st, "ann", 1))
-		must(t, h.Renew(WithArrival(t.Context(), early), idOf(st, "ann", 2), []byte("1")))
+		must(t, h.Renew(WithLogin(t.Context(), &Login{Arrived: early}), idOf(st, "ann", 2), []byte("1")))
 		wantListed(t, st, "ann", idOf(st, "ann", 2))
 	})
 }

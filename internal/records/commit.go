@@ -66,6 +66,7 @@ func (t *tenure) commit(ctx context.Context) {
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
 	x, revision := t.roundTrip(next, now)
+	x.Holds = version - t.stored
 	ctx = context.WithoutCancel(ctx)
 	if t.isShort(now) {
 		var cancel context.CancelFunc
@@ -93,6 +94,11 @@ func (t *tenure) commit(ctx context.Context) {
 		t.sweep(next.text)
 	case next.text == "":
 		t.lapse(errFreed)
+		how := "free"
+		if others {
+			how = "process"
+		}
+		t.engine.notice(ctx, t.id, "released", how, nil)
 	case vacant: // if that request has left, settle sends another commit
 		t.grant(next.label)
 	case t.hold != nil:

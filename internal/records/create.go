@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,9 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 		return err
 	}
 	record.Device = shortened(record.Device)
-	if err := t.fits(s.sizeOf(record)); err != nil {
+	size := s.sizeOf(record)
+	s.written(ctx, size)
+	if err := t.fits(size); err != nil {
 		return err
 	}
 	keys, now := s.recordKeys(id), time.Now()
@@ -57,8 +60,9 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	// A record that has expired leaves no trace for a late copy of the command. For the half see maxWithin.
 	within := min(s.within(), time.Duration(ttl)*time.Millisecond/2)
 	if record.User != "" {
-		s.prepareLogin(&x, keys, old, s.instead(ctx, keys), &record, t, now)
-		return s.runLogin(ctx, x, id, within, arrival(ctx, now))
+		login := loginIn(ctx)
+		s.prepareLogin(&x, keys, old, login.instead(s, keys), &record, t, now)
+		return s.runLogin(ctx, x, id, within, cmp.Or(login.Arrived, now), login)
 	}
 	reply, err := s.inTime(ctx, x, within)
 	if err != nil {

@@ -98,7 +98,7 @@ package records
 // record, and keys.go its keys. scripts.go has the scripts; each script is in a .lua file, and package lua puts
 // them together from the parts that they share. user.go tells the story of a user's sessions: login.go begins
 // them, max_sessions.go ends those beyond MaxSessions, user_list.go lists them, user_end.go ends them. clock.go
-// is about commands that come late. extend.go extends a lock that is held. lost.go knows why a lock was lost. alive.go
+// is about commands that come late. observe.go tells observers what happens. extend.go extends a lock that is held. lost.go knows why a lock was lost. alive.go
 // asks for a session that a long request has open.
 
 import (
@@ -107,6 +107,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -177,6 +178,8 @@ type Engine struct {
 	clock      clock
 	context    context.Context // see Context
 	end        context.CancelFunc
+	observing  sync.Mutex                 // for changes of observers
+	observers  atomic.Pointer[[]observer] // nil: none
 }
 
 // Broken returns an engine whose every use fails with err.
@@ -195,6 +198,7 @@ func New(c transport.Client, o Options) *Engine {
 	s.options.Timeout = cmp.Or(o.Timeout, locker.DefaultTimeout)
 	s.runner = scripting.NewRunner(c, s.options.Timeout)
 	s.lines.Notifiers = lease.NewNotifiers(s.runner, lease.Spin{Runner: s.runner}.Quit)
+	s.lines.Sweeper.Swept = s.swept
 	s.locking = lease.Options{Lease: o.Lease, Timeout: o.Timeout}.WithDefaults()
 	s.context, s.end = context.WithCancel(context.Background())
 	return s

@@ -44,6 +44,7 @@ func (t *tenure) extend(now time.Time) {
 	t.term.Asked(now, span)
 	t.arm(t.term.End())
 	err := readReply(t.exchange(ctx, now, x))
+	t.engine.notice(ctx, t.id, "extended", "", err)
 	heard := time.Now()
 	lost := t.term.Answered(heard, err)
 	switch {

@@ -74,6 +74,9 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
 	}
+	if s.observed() {
+		h.ticket.Found = new(lease.Found)
+	}
 	for again := err == nil; again; {
 		var head bool
 		head, err = s.lines.Enter(&h.ticket)
@@ -88,6 +91,9 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 			break
 		}
 		again, err = h.tenure.admit(ctx, h) // an error comes with a tenure if the record cannot be used
+	}
+	if s.observed() {
+		s.opened(ctx, h)
 	}
 	if h.tenure == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
@@ -154,6 +160,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 		record.Data, record.Content = data, nil
 	}
 	size := h.engine.sizeOf(record)
+	h.engine.written(ctx, size)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // no process could read it

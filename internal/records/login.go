@@ -5,11 +5,51 @@ import (
 	"encoding/base64"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
+
+// A Login is what [Engine.CreateRecord] and [Hold.Renew] need to know of a request that logs a user in, by [WithLogin],
+// and what they say of it.
+type Login struct {
+	// Arrived is when the request arrived. The login is refused with [ErrGone] if the user's sessions were ended since
+	// then, or if the request arrived more than an hour ago. Default: the time of the call.
+	Arrived time.Time
+	// Instead are sessions. Those that are the same user's, and unclaimed, give way to the new one.
+	Instead []string
+
+	// Surplus are the sessions that the login has ended because of Terms.MaxSessions, even if it then failed.
+	Surplus []string
+}
+
+type loginKey struct{}
+
+// WithLogin returns a context for a login.
+func WithLogin(ctx context.Context, l *Login) context.Context {
+	return context.WithValue(ctx, loginKey{}, l)
+}
+
+// loginIn returns the login of a context, which may be empty.
+func loginIn(ctx context.Context) *Login {
+	if l, ok := ctx.Value(loginKey{}).(*Login); ok {
+		return l
+	}
+	return new(Login)
+}
+
+// instead returns those of the sessions that have the tag of keys, without it, for login.lua.
+func (l *Login) instead(s *Engine, keys sessionKeys) string {
+	var all []string
+	for _, id := range l.Instead {
+		if tag, rest, ofUser := cutTag(id); ofUser && s.listKey(tag) == keys.list {
+			all = append(all, rest)
+		}
+	}
+	return strings.Join(all, " ")
+}
 
 var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
 

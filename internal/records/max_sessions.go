@@ -17,7 +17,7 @@ import (
 // counts anew. It counts anew even if prune found none, since another login may have taken them off
 // meanwhile. Later logins do the same for their own surplus. So runLogin ends only sessions that both counts
 // found. Nor does an unclaimed session give way before the expired ones are off the list.
-func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time) error {
+func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string, within time.Duration, arrived time.Time, l *Login) error {
 	tag, _, _ := cutTag(id)
 	surplus, err := s.login(ctx, x, within, arrived)
 	x.Args = append(x.Args, yes) // all further tries come after prune
@@ -45,6 +45,9 @@ func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string,
 			continue
 		}
 		err := s.endSession(ctx, tag+"."+member)
+		if err == nil {
+			l.Surplus = append(l.Surplus, tag+"."+member)
+		}
 		if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 			return err
 		}

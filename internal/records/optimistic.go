@@ -36,7 +36,9 @@ func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Conte
 	t = t.withDefaults()
 	record := read
 	record.Data, record.Content, record.revision = nil, c, s.newRevision(id)
-	err := t.fits(s.sizeOf(record))
+	size := s.sizeOf(record)
+	s.written(ctx, size)
+	err := t.fits(size)
 	if err == nil {
 		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)
 	}

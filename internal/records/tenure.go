@@ -319,13 +319,14 @@ func (t *tenure) sweep(tokens ...string) {
 }
 
 // lapse ends the tenure. The present hold is told: it has built on a version that is void.
-func (t *tenure) lapse(why error) {
+func (t *tenure) lapse(reason error) {
 	if t.over != nil {
 		return
 	}
-	t.over = why
+	t.over = reason
 	if t.hold != nil {
-		t.hold.tell(why)
+		t.engine.lost(t.hold, reason)
+		t.hold.tell(reason)
 		t.hold = nil
 	}
 	t.engine.lines.Leave(t.lock, &t.alarm)

@@ -14,7 +14,7 @@ import (
 // user's list, but nobody has its cookie. So a user's session is unclaimed until a request comes with its id for the
 // first time. An unclaimed session gives way
 //
-//   - to a login of the same user that comes with the moved id from which the session was made: see [WithInstead];
+//   - to a login of the same user that comes with the moved id from which the session was made: see [Login];
 //   - to any login of its user that MaxSessions would otherwise refuse, or for which it would end another session.
 //
 // It does not end at once: of two responses that cross, the browser may keep the cookie of the older login. It ends
@@ -31,26 +31,6 @@ import (
 // session that EndUser spares.
 //
 // Two devices that log in at the same time under RefuseLogin have one unclaimed session each, and the later one wins.
-
-type insteadKey struct{}
-
-// WithInstead returns a context for [Engine.CreateRecord] and [Hold.Renew] of a login. The sessions with these ids that
-// are the same user's, and unclaimed, give way to the new one.
-func WithInstead(ctx context.Context, ids []string) context.Context {
-	return context.WithValue(ctx, insteadKey{}, ids)
-}
-
-// instead returns the ids of [WithInstead] that have the tag of keys, without it, for login.lua.
-func (s *Engine) instead(ctx context.Context, keys sessionKeys) string {
-	ids, _ := ctx.Value(insteadKey{}).([]string)
-	var all []string
-	for _, id := range ids {
-		if tag, rest, ofUser := cutTag(id); ofUser && s.listKey(tag) == keys.list {
-			all = append(all, rest)
-		}
-	}
-	return strings.Join(all, " ")
-}
 
 // Unclaimed reports whether nobody had come back with the session when its record was read.
 func (r Record) Unclaimed() bool { return r.unclaimed != nil }

@@ -91,7 +91,7 @@ func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 		st := process(t, s)
 		again := func(n int, instead ...string) string {
 			t.Helper()
-			must(t, st.CreateRecord(WithInstead(t.Context(), instead), idOf(st, "ann", n), recordOfUser("ann"), Terms{}))
+			must(t, st.CreateRecord(WithLogin(t.Context(), &Login{Instead: instead}), idOf(st, "ann", n), recordOfUser("ann"), Terms{}))
 			return idOf(st, "ann", n)
 		}
 		other := login(t, st, "ann", 1)
@@ -181,7 +181,7 @@ func TestUnrelatedSessionsGiveWayToOneLogin(t *testing.T) {
 			_, err := st.EndUser(t.Context(), "ann")
 			must(t, err)
 			login(t, st, "ann", 10*i+1)
-			must(t, st.CreateRecord(WithInstead(t.Context(), ids(1)), ids(2)[0], recordOfUser("ann"), Terms{}))
+			must(t, st.CreateRecord(WithLogin(t.Context(), &Login{Instead: ids(1)}), ids(2)[0], recordOfUser("ann"), Terms{}))
 			login(t, st, "ann", 10*i+3)
 			wantError(t, "a login", tryLogin(t, st, 10*i+4, Terms{MaxSessions: 1}), nil)
 			if tt.claimed > 0 {
@@ -208,7 +208,7 @@ func TestALoginReplacesNoMoreThanItMust(t *testing.T) {
 		st, terms := process(t, s), Terms{MaxSessions: 2, RefuseLogin: true}
 		elsewhere, first := login(t, st, "ann", 0), login(t, st, "ann", 1)
 		second := idOf(st, "ann", 2)
-		must(t, st.CreateRecord(WithInstead(t.Context(), []string{first}), second, recordOfUser("ann"), terms))
+		must(t, st.CreateRecord(WithLogin(t.Context(), &Login{Instead: []string{first}}), second, recordOfUser("ann"), terms))
 		if ended := claim(t, st, second); !slices.Equal(ended, []string{first}) {
 			t.Errorf("ended: %q, want %q", ended, first)
 		}
@@ -302,7 +302,7 @@ func TestALateClaimEndsNothingNew(t *testing.T) {
 		st, proxy := tapped(t, s, patient)
 		first := login(t, st, "ann", 1)
 		once(t, s, proxy, loginScript, redistest.DropReply)
-		must(t, st.CreateRecord(WithInstead(t.Context(), []string{first}), idOf(st, "ann", 2), recordOfUser("ann"), Terms{}))
+		must(t, st.CreateRecord(WithLogin(t.Context(), &Login{Instead: []string{first}}), idOf(st, "ann", 2), recordOfUser("ann"), Terms{}))
 		second := idOf(st, "ann", 2)
 		var claims []redistest.Command
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {

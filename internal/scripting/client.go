@@ -20,10 +20,15 @@ import (
 // A runtime.Goexit cannot become an error: it ends the goroutine. So code that unlocks a mutex for a call locks it
 // again by defer.
 
-// send calls the client's Do. The error is a deferred if no node of a cluster could take the commands.
-func (r *Runner) send(ctx context.Context, slot string, commands []transport.Command) (replies []any, err error) {
+// do calls the client's Do. The error is a deferred if no node of a cluster could take the commands. If asked is not
+// nil, and the client can say so, it gets the server that was asked.
+func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command, asked *transport.Route) (replies []any, err error) {
 	defer Recovered(&err)
-	replies, err = r.client.Do(ctx, slot, commands...)
+	if router, ok := r.client.(transport.Router); ok && asked != nil {
+		replies, *asked, err = router.DoRouted(ctx, slot, commands...)
+	} else {
+		replies, err = r.client.Do(ctx, slot, commands...)
+	}
 	switch {
 	case err == nil && len(replies) != len(commands):
 		return nil, fmt.Errorf("%w: its client has %d replies to %d commands", transport.ErrUnavailable, len(replies), len(commands))
@@ -120,7 +125,7 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 	var all sync.WaitGroup
 	for i, key := range keys {
 		all.Go(func() {
-			replies, err := r.send(ctx, key, []transport.Command{{"GET", key}})
+			replies, err := r.send(ctx, key, purpose{}, []transport.Command{{"GET", key}})
 			if err == nil {
 				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
 					moved[i] = refused(refusal)
@@ -160,9 +165,9 @@ func (r *Runner) pingAny(ctx context.Context, keys []string) error {
 // ping asks once more if the connection broke, since the server may have closed an idle connection.
 func (r *Runner) ping(ctx context.Context, key string) error {
 	commands := []transport.Command{{"PING"}}
-	replies, err := r.send(ctx, key, commands)
+	replies, err := r.send(ctx, key, purpose{}, commands)
 	if Broken(err) {
-		replies, err = r.send(ctx, key, commands)
+		replies, err = r.send(ctx, key, purpose{}, commands)
 	}
 	if err != nil {
 		return err

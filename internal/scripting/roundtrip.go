@@ -17,6 +17,7 @@ type RoundTrip struct {
 	Script *Script
 	Keys   Keys
 	Args   []any
+	Holds  int // that a commit stores, for observers
 }
 
 // RoundTrip returns the replies to the commands, of which some may be errors, and the reply to the script. The
@@ -45,7 +46,7 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 		script[number] = call
 		var before []any
 		var reply Reply
-		replies, err := r.send(ctx, slot, commands)
+		replies, err := r.send(ctx, slot, purpose{x.Script, x.Holds}, commands)
 		if err == nil {
 			before = replies[:len(x.Before)]
 			reply, err = r.replyOf(ctx, end, slot, x, script, replies, call)
@@ -120,7 +121,7 @@ func (r *Runner) replyOf(ctx context.Context, end time.Time, slot string, x Roun
 	value := replies[len(x.Before)]
 	if refusal, ok := value.(error); ok && isNoScript(refusal) {
 		var err error
-		value, err = r.eval(ctx, end, slot, x.Script.text, script)
+		value, err = r.eval(ctx, end, slot, x, script)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -140,12 +141,12 @@ func (r *Runner) replyOf(ctx context.Context, end time.Time, slot string, x Roun
 }
 
 // eval sends a script that Redis does not know once more, by its text, until the end of the round trip.
-func (r *Runner) eval(ctx context.Context, end time.Time, slot, text string, script transport.Command) (any, error) {
+func (r *Runner) eval(ctx context.Context, end time.Time, slot string, x RoundTrip, script transport.Command) (any, error) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	script = slices.Clone(script)
-	script[0], script[1] = "EVAL", text
-	replies, err := r.send(ctx, slot, []transport.Command{script})
+	script[0], script[1] = "EVAL", x.Script.text
+	replies, err := r.send(ctx, slot, purpose{x.Script, x.Holds}, []transport.Command{script})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...tr
 	end, done := time.Now().Add(r.timeout), false
 	var waits deferral
 	for {
-		replies, err := r.send(ctx, slot, commands)
+		replies, err := r.send(ctx, slot, purpose{}, commands)
 		why, isDeferred := err.(deferred)
 		for _, reply := range replies {
 			if refusal, ok := reply.(error); !ok {

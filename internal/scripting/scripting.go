@@ -10,7 +10,7 @@
 //
 // roundtrip.go sends scripts and plain commands, and client.go is the border to the client. reply.go numbers the
 // calls, and reads their replies. deferral.go waits for what is deferred. errors.go has the errors, which all wrap
-// [transport.ErrUnavailable].
+// [transport.ErrUnavailable]. observe.go tells an observer of each try.
 package scripting
 
 import (
@@ -28,12 +28,13 @@ import (
 // Redis knows a script by its hash.
 type Script struct {
 	text string
-	hash any // a string, as an argument
+	hash any    // a string, as an argument
+	name string // for observers
 }
 
 // NewScript returns the script with the given text.
 func NewScript(text string) *Script {
-	return &Script{text, fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // SHA-1 is Redis's choice; it need not be secure
+	return &Script{text: text, hash: fmt.Sprintf("%x", sha1.Sum([]byte(text)))} // SHA-1 is Redis's choice; it need not be secure
 }
 
 // Golden returns a script of the directory golden. It panics if there is none with that name.
@@ -42,7 +43,9 @@ func Golden(files embed.FS, name string) *Script {
 	if err != nil {
 		panic(err)
 	}
-	return NewScript(string(text))
+	s := NewScript(string(text))
+	s.name = name
+	return s
 }
 
 // A Runner may be used by any number of goroutines at once.
@@ -51,6 +54,8 @@ type Runner struct {
 	timeout time.Duration
 	cluster transport.ClusterClient // nil: the client does not know clusters
 	resets  atomic.Int64            // how many times the connections were given up
+
+	observer atomic.Pointer[func(context.Context, *Exchange)] // nil: none
 }
 
 // NewRunner returns a runner whose round trips take at most timeout each. It should be the client's own timeout.

@@ -24,6 +24,9 @@ import (
 // failover the address usually leads to the new master, but an open connection stays with the old one. A
 // connection that was not used for a minute is closed.
 type Redigo struct {
+	// Address is where the pool dials, for those who observe the client. It may be set before the client is used.
+	Address string
+
 	pool    *redis.Pool
 	timeout time.Duration
 	stuck   time.Duration // a link is stuck if its first call has waited for so long
@@ -90,6 +93,12 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 		c.spare.Put(x)
 	}
 	return replies, err
+}
+
+// DoRouted implements [Router].
+func (c *Redigo) DoRouted(ctx context.Context, key string, commands ...Command) ([]any, Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, Route{Node: c.Address}, err
 }
 
 // cloned returns copies of the commands, which the caller cannot change.

@@ -18,6 +18,12 @@ type client struct {
 	timeout time.Duration // of a round trip
 }
 
+// DoRouted is described in [transport.Router].
+func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, transport.Route{Node: c.redis.Options().Addr}, err
+}
+
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)

@@ -46,15 +46,22 @@ func (c *cluster) IsCluster() bool { return true }
 
 // Do is described in [transport.Client].
 func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, _, err := c.DoRouted(ctx, key, commands...)
+	return replies, err
+}
+
+// DoRouted is described in [transport.Router].
+func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transport.Command) (_ []any, way transport.Route, _ error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
-		return nil, err
+		return nil, way, err
 	}
 	defer cancel()
 	node, err := c.redis.MasterForKey(ctx, key)
 	if err != nil {
-		return nil, refused(err)
+		return nil, way, refused(err)
 	}
+	way.Node = node.Options().Addr
 	replies, err := exchange(ctx, node, commands)
 	c.doubt(ctx, replies, err)
 	for range maxRedirects {
@@ -62,17 +69,23 @@ func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Comm
 		if node = c.follow(ctx, to, node, key); node == nil {
 			break
 		}
+		way.Node = node.Options().Addr
+		if to.ask {
+			way.Asked++
+		} else {
+			way.Moved++
+		}
 		next, err := exchange(ctx, node, to.sent(commands))
 		if errors.Is(err, redis.ErrClosed) { // go-redis has dropped that node in between
 			c.nodes.CompareAndDelete(node.Options().Addr, weak.Make(node))
 			break
 		}
 		if c.doubt(ctx, next, err); err != nil {
-			return nil, err
+			return nil, way, err
 		}
 		replies = to.answered(next)
 	}
-	return replies, err
+	return replies, way, err
 }
 
 // follow returns the client of the node that a redirection names, or nil.

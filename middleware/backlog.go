@@ -1,0 +1,134 @@
+package middleware
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// A backlog has the events that an observer will be told by a goroutine of its own: those that belong to no request,
+// or to one that must not be kept. The goroutine begins with the first of them and ends after the last. So an observer
+// that blocks costs at most one goroutine, and the memory of maxBacklog events.
+type backlog struct {
+	observer Observer
+	sessions *Sessions // that has told it first; for its log
+
+	mu      sync.Mutex // guards the rest. It is locked last
+	events  []told
+	running bool
+	dropped int
+}
+
+type told struct {
+	ctx   context.Context
+	event Event
+}
+
+const maxBacklog = 1 << 16
+
+// add takes an event, and does not wait for the observer.
+func (b *backlog) add(ctx context.Context, what any) {
+	e := eventOf(what)
+	if e == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.events) == maxBacklog {
+		b.dropped++
+		return
+	}
+	b.events = append(b.events, told{ctx, e})
+	if !b.running {
+		b.running = true
+		go b.run()
+	}
+}
+
+// run tells all events.
+func (b *backlog) run() {
+	ended := false
+	defer func() { // also if the observer calls runtime.Goexit
+		if !ended {
+			go b.run()
+		}
+	}()
+	for {
+		next, ok, dropped := b.next()
+		if dropped > 0 {
+			b.sessions.logObserver("an observer is too slow, and misses events", slog.Int("events", dropped))
+		}
+		if !ok {
+			ended = true
+			return
+		}
+		b.sessions.tell(b.observer, context.WithoutCancel(next.ctx), next.event)
+	}
+}
+
+// next takes the first event. If there is none, the goroutine ends.
+func (b *backlog) next() (next told, ok bool, dropped int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dropped, b.dropped = b.dropped, 0
+	if len(b.events) == 0 {
+		b.events, b.running = nil, false
+		return told{}, false, dropped
+	}
+	next = b.events[0]
+	b.events[0] = told{}
+	b.events = b.events[1:]
+	return next, true, dropped
+}
+
+// tellAll tells all observers of an event of a request, in the goroutine of the request.
+func (s *Sessions) tellAll(ctx context.Context, e Event) {
+	for _, b := range s.backlogs {
+		s.tell(b.observer, ctx, e)
+	}
+}
+
+// tell tells one observer. If it panics, that is logged.
+func (s *Sessions) tell(o Observer, ctx context.Context, e Event) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.logObserver("an observer has panicked", slog.Any("panic", v))
+		}
+	}()
+	o.Observe(ctx, e)
+}
+
+func (s *Sessions) logObserver(message string, attr slog.Attr) {
+	defer func() { _ = recover() }() // of the Logger: it must not end the process
+	s.logLine(context.Background(), slog.LevelError, "observer", message, func() []slog.Attr {
+		return []slog.Attr{slog.String("kind", "observer"), attr}
+	})
+}
+
+// eventOf returns what package records has told as an event, or nil if it is only for a request's event.
+func eventOf(what any) Event {
+	switch what := what.(type) {
+	case *records.Exchange:
+		return (*ExchangeEvent)(what)
+	case *records.Notice:
+		return (*SessionEvent)(what)
+	}
+	return nil
+}
+
+// observeStore makes the observers known to the store.
+func (s *Sessions) observeStore(observers []Observer) {
+	for _, o := range observers {
+		if o == nil {
+			continue
+		}
+		b := &backlog{observer: o, sessions: s}
+		s.backlogs = append(s.backlogs, b)
+		s.store.Observe(o, b.add)
+		if a, ok := o.(interface{ Attach(*Sessions) }); ok {
+			a.Attach(s)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package middleware
+
+import (
+	"context"
+	"runtime/trace"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// An observation takes notes for one request, and tells the observers when the request holds nothing any more. It is
+// the request's context for package records, so that a note is found to belong to the request. A nil observation takes
+// no notes: there are no observers, and no execution trace is written.
+//
+// While the request may hold its session, notes are kept. They are told after a commit that comes before the handler
+// returns, as for a stream, or at the end. What happens to a stream after its commit is told as it happens, by the
+// observers' backlogs: an observer that blocks would keep the stream's handler from ending.
+type observation struct {
+	context.Context // of the request as it came in, in its task of the execution trace
+	sessions        *Sessions
+	rq              *request // of the latest run; nil in Update
+	task, hold      *trace.Task
+
+	mu      sync.Mutex // guards the rest. It is locked last, and no other code is called with it held
+	event   RequestEvent
+	holding time.Time // since when the request holds its session; zero: it does not
+	keeping bool      // notes are kept
+	kept    []Event
+}
+
+// observe begins an observation of something that arrived then, or returns nil if nobody wants to know.
+func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation {
+	if len(s.backlogs) == 0 && !trace.IsEnabled() {
+		return nil
+	}
+	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived, Runs: 1}}
+	if trace.IsEnabled() {
+		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
+	}
+	return o
+}
+
+// Value implements context.Context.
+func (o *observation) Value(key any) any {
+	if key == (records.CollectorKey{}) {
+		return o
+	}
+	return o.Context.Value(key)
+}
+
+// Collect implements records.Collector.
+func (o *observation) Collect(e any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch e := e.(type) {
+	case records.Opened:
+		r := &o.event
+		if r.Acquired.IsZero() { // what counts is what it found when it came
+			r.Queue, r.Behind, r.BehindProcess = e.Ahead, e.Behind, e.Process
+		}
+		r.Passed = r.Passed || e.Passed
+		if e.Bytes > 0 {
+			r.Bytes = e.Bytes
+		}
+		return
+	case records.Written:
+		o.event.Bytes = int(e)
+		return
+	case *records.Exchange:
+		o.event.RoundTrips++
+	}
+	if n, ok := e.(*records.Notice); o.keeping && !(ok && n.What == "lost") { // whoever has lost the lock holds nothing
+		o.kept = append(o.kept, eventOf(e))
+		return
+	}
+	for _, b := range o.sessions.backlogs {
+		b.add(o.Context, e)
+	}
+}
+
+// A region is one of the execution trace, or none.
+type region struct{ *trace.Region }
+
+func (r region) end() {
+	if r.Region != nil {
+		r.End()
+	}
+}
+
+// region begins a region of the execution trace. The same goroutine ends it.
+func (o *observation) region(name string) region {
+	if o == nil || o.task == nil {
+		return region{}
+	}
+	return region{trace.StartRegion(o.Context, "latchkey "+name)}
+}
+
+// waited tells that the request, by its label, has waited for the lock, and whether it has acquired it.
+func (o *observation) waited(label string, d time.Duration, acquired bool) {
+	if o == nil {
+		return
+	}
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.Label, o.event.Waited = label, o.event.Waited+d
+	if !acquired {
+		return
+	}
+	o.holding = now
+	if o.task != nil { // a task, since another goroutine may end it, which a region does not allow
+		_, o.hold = trace.NewTask(o.Context, "latchkey hold")
+	}
+}
+
+// opened tells that the session with this id is open.
+func (o *observation) opened(id string) {
+	if o == nil {
+		return
+	}
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.Session = id
+	if o.task != nil {
+		trace.Log(o.Context, "session", id)
+	}
+	if o.event.Acquired.IsZero() {
+		o.event.Acquired = now
+	}
+	o.keeping = true
+}
+
+// outcomes are those of the actions of a commit.
+var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
+
+// committed tells of a commit that was tried. It is called with request.mu held.
+func (o *observation) committed(c *commit, err error) {
+	if o == nil || err != nil { // the error is told by failed, or the handler runs again
+		return
+	}
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := &o.event
+	e.Committed, e.Outcome = now, outcomes[c.do]
+	e.Began = e.Began || c.do == create
+	e.Renewed = e.Renewed || c.do == renew
+	e.LoggedIn = e.LoggedIn || c.change.User != "" && (c.do == create || c.do == renew)
+	e.Ended = e.Ended || c.do == destroy
+}
+
+// abandoned tells that the handler has panicked before its commit.
+func (o *observation) abandoned() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.event.Err == nil {
+		o.event.Outcome = "abandoned"
+	}
+}
+
+// released tells that the request does not hold its session any more.
+func (o *observation) released() {
+	if o == nil {
+		return
+	}
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.holding.IsZero() {
+		o.event.Held += now.Sub(o.holding)
+		o.holding = time.Time{}
+	}
+	if o.hold != nil {
+		o.hold.End()
+		o.hold = nil
+	}
+}
+
+// failed tells that the session's part of the request has failed.
+func (o *observation) failed(err error, kind string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.Err, o.event.Kind, o.event.Outcome = err, kind, "failed"
+}
+
+// cameWith tells how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
+// other reasons.
+func (o *observation) cameWith(unknownKey, refused int) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.UnknownKey, o.event.Refused = unknownKey, refused
+}
+
+// dead tells that the session of a cookie has ended or expired.
+func (o *observation) dead() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.Dead++
+}
+
+// runsAgain tells that the handler runs again, for rq.
+func (o *observation) runsAgain(rq *request) {
+	if o == nil {
+		return
+	}
+	o.rq = rq
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event.Runs++
+}
+
+// tell tells what was kept, and keeps nothing any more until the session is opened again. It is called with nothing
+// held.
+func (o *observation) tell() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	kept := o.kept
+	o.kept, o.keeping = nil, false
+	o.mu.Unlock()
+	ctx := context.WithoutCancel(o.Context)
+	for _, e := range kept {
+		o.sessions.tellAll(ctx, e)
+	}
+}
+
+// finish tells what is left, and then the request's event if it has used a session.
+func (o *observation) finish() {
+	if o == nil {
+		return
+	}
+	o.released()
+	if o.task != nil {
+		defer o.task.End()
+	}
+	o.tell()
+	o.mu.Lock()
+	e := o.event
+	o.mu.Unlock()
+	if e.Acquired.IsZero() && e.RoundTrips == 0 && e.Err == nil && e.UnknownKey+e.Refused == 0 {
+		return
+	}
+	if rq := o.rq; rq != nil {
+		e.describe(rq)
+	}
+	e.Done = time.Now()
+	o.sessions.tellAll(context.WithoutCancel(o.Context), &e)
+}
+
+// describe says which request it was, when that is over.
+func (e *RequestEvent) describe(rq *request) {
+	e.Session = rq.identity.knownID()
+	e.Method, e.Route = rq.name()
+	rq.mu.Lock()
+	e.Mode, e.Passive = rq.mode, rq.passive
+	rq.mu.Unlock()
+	if e.Label == "" { // it has not asked for the lock
+		e.Label = rq.label()
+	}
+}

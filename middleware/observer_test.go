@@ -1,0 +1,332 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A witness is an observer that keeps what it is told.
+type witness struct {
+	mu     sync.Mutex
+	events []middleware.Event
+	ctxs   []context.Context
+}
+
+func (w *witness) Observe(ctx context.Context, e middleware.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events, w.ctxs = append(w.events, e), append(w.ctxs, ctx)
+}
+
+// takeAll waits until all goroutines of the bubble are idle, and returns what was told since the last call.
+func (w *witness) takeAll() []middleware.Event {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.events
+	w.events, w.ctxs = nil, nil
+	return all
+}
+
+// requests returns the events of requests.
+func requestsIn(events []middleware.Event) (all []*middleware.RequestEvent) {
+	for _, e := range events {
+		if r, ok := e.(*middleware.RequestEvent); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// happenings returns what has happened to sessions, in a word or two each.
+func happenings(events []middleware.Event) (all []string) {
+	for _, e := range events {
+		if s, ok := e.(*middleware.SessionEvent); ok {
+			all = append(all, strings.TrimSpace(s.What+" "+s.How))
+		}
+	}
+	return all
+}
+
+// one returns the only event of a request.
+func (w *witness) one(t *testing.T) *middleware.RequestEvent {
+	t.Helper()
+	all := requestsIn(w.takeAll())
+	if len(all) != 1 {
+		t.Fatalf("%d events of requests, want one", len(all))
+	}
+	return all[0]
+}
+
+// A request's event says what became of its session, how often it has asked Redis, and how large the record is.
+func TestARequestIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		mux := app()
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{
+			"/get": middleware.ReadOnly, "/len": middleware.Optimistic})}, mux)
+		s.visitor(t).get(s.URL+"/login").want(t, 200, "") // Redis knows the scripts now, and the process Redis's clock
+		w.takeAll()
+		v := newVisitor(t)
+		v.get(s.URL+"/nothing").want(t, 200, "")
+		if all := w.takeAll(); len(all) > 0 {
+			t.Errorf("a request without a session has the events %v", all)
+		}
+		for _, tt := range []struct {
+			path, outcome string
+			trips         int
+			flags         string
+		}{
+			{"/add", "began", 1, "began"},
+			{"/add", "saved", 2, ""},
+			{"/id", "touched", 2, ""},
+			{"/get", "unchanged", 1, ""},
+			{"/len", "unchanged", 1, ""},
+			{"/login", "renewed", 3, "renewed"},
+			{"/logout", "ended", 2, "ended"},
+			{"/get", "", 1, "dead"},
+		} {
+			v2 := with(t, v.cookies(s)...)
+			var a answer
+			if tt.flags == "dead" {
+				a = v2.get(s.URL + tt.path)
+			} else {
+				a = v.get(s.URL + tt.path)
+			}
+			a.want(t, 200, "*")
+			if tt.path == "/get" && tt.flags == "dead" && len(v2.cookies(s)) == 0 {
+				continue // the logout has deleted the cookie
+			}
+			events := w.takeAll()
+			e := requestsIn(events)[0]
+			var flags []string
+			for name, set := range map[string]bool{"began": e.Began, "renewed": e.Renewed, "ended": e.Ended, "logged in": e.LoggedIn} {
+				if set {
+					flags = append(flags, name)
+				}
+			}
+			exchanges := len(events) - 1 - len(happenings(events))
+			if e.Outcome != tt.outcome || e.RoundTrips != tt.trips || exchanges != tt.trips || strings.Join(flags, " ") != tt.flags {
+				t.Errorf("%s: %s in %d round trips, %d exchanges, %v; want %s, %d, %s", tt.path, e.Outcome, e.RoundTrips, exchanges, flags, tt.outcome, tt.trips, tt.flags)
+			}
+			if e.Label != "GET "+tt.path || e.Route != tt.path || e.Method != "GET" || e.Runs != 1 || e.Session == "" || e.Kind != "" {
+				t.Errorf("%s: %+v", tt.path, e)
+			}
+			if e.Bytes == 0 && tt.outcome != "ended" {
+				t.Errorf("%s: no size", tt.path)
+			}
+		}
+	})
+}
+
+// A request that waits knows for whom, how long, and how many stood before it.
+func TestAWaitIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		o := middleware.Options{Observers: []middleware.Observer{w}, LockWait: 3 * time.Second}
+		s, v := begun(t, r, o, app())
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		first := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		second := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		free().want(t, 200, "stored")
+		(<-first).want(t, 200, "501")
+		(<-second).want(t, 200, "502")
+		all := requestsIn(w.takeAll())
+		if len(all) != 3 {
+			t.Fatalf("%d events", len(all))
+		}
+		slices.SortFunc(all, func(a, b *middleware.RequestEvent) int { return a.Arrived.Compare(b.Arrived) })
+		for i, want := range []struct {
+			waited, held time.Duration
+			queue        int
+			behind       string
+			passed       bool
+		}{{0, 2 * time.Second, 0, "", false}, {2 * time.Second, 0, 0, "GET /pause", false}, {time.Second, 0, 1, "GET /pause", true}} {
+			e := all[i]
+			if e.Waited != want.waited || e.Held != want.held || e.Queue != want.queue || e.Behind != want.behind || e.Passed != want.passed || e.BehindProcess != "" {
+				t.Errorf("request %d: waited %v, held %v, %d before it, behind %q, passed %v; want %+v", i, e.Waited, e.Held, e.Queue, e.Behind, e.Passed, want)
+			}
+			if e.Acquired.Sub(e.Arrived) != want.waited || e.Done.Before(e.Committed) || e.Committed.Before(e.Acquired) {
+				t.Errorf("request %d: its times are %v, %v, %v, %v", i, e.Arrived, e.Acquired, e.Committed, e.Done)
+			}
+		}
+		// A wait that is in vain.
+		free = v.hold(s.URL + "/pause")
+		v.get(s.URL+"/add").want(t, 503, "*")
+		e := w.one(t)
+		if e.Kind != "timeout" || e.Outcome != "failed" || !errors.Is(e.Err, store.ErrTimeout) || e.Waited != 3*time.Second || !e.Acquired.IsZero() {
+			t.Errorf("%+v", e)
+		}
+		free()
+	})
+}
+
+// The begin, the new ids and the end of each session are told once, and how it ended, whoever has ended it. MaxSessions
+// calls Hooks.End as well.
+func TestTheLivesOfSessionsAreObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, log := &witness{}, audit{}
+		mux := app()
+		handle(mux, "/user", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Login("ann") })
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{w}, Hooks: log.hooks(), MaxSessions: 1}, mux)
+		want := func(what ...string) {
+			t.Helper()
+			got := slices.DeleteFunc(happenings(w.takeAll()), func(s string) bool { return strings.HasPrefix(s, "released") })
+			if !slices.Equal(got, what) {
+				t.Errorf("%q was told, want %q", got, what)
+			}
+		}
+		v := newVisitor(t)
+		v.post(s.URL+"/add").want(t, 200, "1")
+		want("began")
+		v.post(s.URL+"/user").want(t, 200, "")
+		want("renewed login")
+		first := v.get(s.URL + "/id").body
+		v2 := newVisitor(t)
+		log.forget()
+		w.takeAll()
+		v2.post(s.URL+"/user").want(t, 200, "")
+		want("ended max_sessions", "began login")
+		second := v2.get(s.URL + "/id").body
+		log.want(t, "end "+first, "begin "+second)
+		w.takeAll()
+		must(t, s.sessions.End(t.Context(), second))
+		want("ended end")
+		v3 := newVisitor(t)
+		v3.post(s.URL+"/user").want(t, 200, "")
+		v3.post(s.URL+"/login").want(t, 200, "")
+		want("began login", "renewed renew")
+		_, err := s.sessions.EndAll(t.Context(), "ann")
+		must(t, err)
+		want("ended end_all")
+		v4 := newVisitor(t)
+		v4.post(s.URL+"/add").want(t, 200, "1")
+		v4.post(s.URL+"/logout").want(t, 200, "")
+		want("began", "ended destroy")
+	})
+}
+
+// Leases that are extended and locks that are lost are told, with the reason.
+func TestLeasesAreObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: 3 * time.Second}), middleware.Options{Observers: []middleware.Observer{w}, MaxHold: 10 * time.Second}, app())
+		v := s.visitor(t)
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		time.Sleep(1500 * time.Millisecond)
+		if got := happenings(w.takeAll()); !slices.Equal(got, []string{"extended"}) {
+			t.Errorf("after half a lease: %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		got := happenings(w.takeAll())
+		if !slices.Contains(got, "lost max_hold") {
+			t.Errorf("after MaxHold: %q", got)
+		}
+		free().want(t, 503, "*")
+		if e := w.one(t); e.Kind != "lost" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// An exchange says which script or command it was, how large, and with which words Redis has refused it. No event has
+// what only the visitor may know.
+func TestAnExchangeIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{w}}, app())
+		newVisitor(t).post(s.URL+"/add").want(t, 200, "1") // from now on the process knows Redis's clock
+		w.takeAll()
+		v := newVisitor(t)
+		v.post(s.URL+"/add").want(t, 200, "1")
+		v.post(s.URL+"/add").want(t, 200, "2")
+		var got []string
+		for _, e := range w.takeAll() {
+			if strings.Contains(fmt.Sprintf("%+v", e), v.cookie(s).Value) {
+				t.Errorf("%+v has the cookie", e)
+			}
+			x, ok := e.(*middleware.ExchangeEvent)
+			if !ok {
+				continue
+			}
+			if x.Sent < 40 || x.Received == 0 || x.Began.IsZero() || x.Err != nil {
+				t.Errorf("%+v", x)
+			}
+			got = append(got, fmt.Sprintf("%s %s %d %d %s", x.Script, x.Command, x.Commands, x.Holds, x.Status))
+		}
+		want := []string{"create EVALSHA 1 0 ", " SET 3 0 ", "commit EVALSHA 1 1 NOSCRIPT", "commit EVAL 1 1 "}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// An observer that panics, blocks or ends its goroutine costs its own request, and no other: not the holder's lease,
+// and not the next request for the same session.
+func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
+	block := make(chan struct{})
+	for name, do := range map[string]func(){
+		"panics": func() { panic("no observer") },
+		"exits":  runtime.Goexit,
+		"blocks": func() { <-block },
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			stop := make(chan struct{})
+			bad := observerFunc(func(_ context.Context, e middleware.Event) {
+				x, ok := e.(*middleware.RequestEvent)
+				if ok && x.Route == "/pause" || !ok && fmt.Sprintf("%T", e) == "*middleware.SessionEvent" && e.(*middleware.SessionEvent).What == "extended" {
+					if name == "blocks" {
+						<-stop
+					} else {
+						do()
+					}
+				}
+			})
+			w := &witness{}
+			s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: 3 * time.Second}), middleware.Options{Observers: []middleware.Observer{bad, w}}, app())
+			v := s.visitor(t)
+			free := v.hold(s.URL + "/pause")
+			time.Sleep(10 * time.Second) // the lease is extended
+			done := make(chan answer)
+			go func() { done <- free() }()
+			v2 := with(t, v.cookies(s)...)
+			v2.post(s.URL+"/add").want(t, 200, "501")
+			close(stop)
+			<-done
+			extended := 0
+			for _, h := range happenings(w.takeAll()) {
+				if h == "extended" {
+					extended++
+				}
+			}
+			if extended < 5 {
+				t.Errorf("the other observer was told of %d extensions", extended)
+			}
+		})
+	}
+	close(block)
+}
+
+type observerFunc func(context.Context, middleware.Event)
+
+func (f observerFunc) Observe(ctx context.Context, e middleware.Event) { f(ctx, e) }

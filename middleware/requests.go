@@ -1,0 +1,107 @@
+package middleware
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// A Request is what one request of this process does with its session now, or who holds a session elsewhere that
+// requests of this process wait for.
+type Request struct {
+	// Session is the public ID.
+	Session string
+	// State is "holds" if the request holds the session, "waits" if it waits for it, and "open" if it has opened the
+	// session and holds no lock: a stream after its commit, for example, or a request that only reads.
+	State string
+	// Label is what waiters are told of the request, see Options.Label. For one in state "open" it is always its method
+	// and route.
+	Label string
+	// Process is the host and process ID of a holder in another process, and otherwise empty.
+	Process string
+	// Since is when the state began. For a state "open" it is when the request arrived.
+	Since time.Time
+}
+
+// Requests returns the requests of this process that hold a session, wait for one, or have one open, as they are now.
+// The sessions come in the order in which they were acquired, and of each session first the holder, then those who
+// wait, in their order in line, then the others. Requests asks nobody, and makes no request wait for longer than it
+// takes to copy a list.
+//
+// Requests that wait are those of all Sessions of the same store. A request whose session is new and not stored yet is
+// not among them. Of a session whose holder is in another process, the holder is the last that was found.
+func (s *Sessions) Requests() iter.Seq[Request] {
+	return slices.Values(s.requests())
+}
+
+// The order of the states.
+var states = map[string]int{"holds": 0, "waits": 1, "open": 2}
+
+func (s *Sessions) requests() (all []Request) {
+	held := make(map[string]bool)
+	standing := make(map[string]*records.Standing)
+	now := s.store.Standings()
+	for i := range now {
+		standing[now[i].ID] = &now[i]
+	}
+	for _, e := range s.watch.all() {
+		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrival()}
+		if since := e.rq.holds.Load(); since != 0 {
+			held[r.Session] = true
+			r.State, r.Since = "holds", time.Unix(0, since)
+			if at := standing[r.Session]; at != nil && at.Process == "" {
+				r.Label = cmp.Or(at.Label, r.Label)
+			}
+		}
+		all = append(all, r)
+	}
+	for _, at := range now {
+		if !at.Since.IsZero() && !held[at.ID] { // in another process, or an Update
+			all = append(all, Request{Session: at.ID, State: "holds", Label: at.Label, Process: at.Process, Since: at.Since})
+		}
+		for _, w := range at.Waiting {
+			all = append(all, Request{Session: at.ID, State: "waits", Label: w.Label, Since: w.Came})
+		}
+	}
+	sortRequests(all)
+	return all
+}
+
+// sortRequests puts them into the order that Requests promises.
+func sortRequests(all []Request) {
+	first := make(map[string]time.Time) // of a session: when it was acquired, or else the first waiter came, or else the first stream
+	slices.SortStableFunc(all, func(a, b Request) int {
+		return cmp.Or(cmp.Compare(states[a.State], states[b.State]), a.Since.Compare(b.Since))
+	})
+	for _, r := range all {
+		if _, ok := first[r.Session]; !ok {
+			first[r.Session] = r.Since
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Request) int {
+		return cmp.Or(first[a.Session].Compare(first[b.Session]), cmp.Compare(a.Session, b.Session))
+	})
+}
+
+// route returns the request's method and route.
+func (rq *request) route() string {
+	method, route := rq.name()
+	if route == "" {
+		return method
+	}
+	return method + " " + route
+}
+
+// all returns those who are watched now.
+func (w *watch) all() (all []watched) {
+	for i := range w.shards {
+		in := &w.shards[i]
+		in.mu.Lock()
+		all = append(all, in.entries...)
+		in.mu.Unlock()
+	}
+	return all
+}

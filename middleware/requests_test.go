@@ -1,0 +1,107 @@
+package middleware_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+)
+
+// who returns what the requests of a site do now, one a line, with for how long; ids have the names of their visitors.
+func (s *site) who(names map[string]string) string {
+	var lines []string
+	for r := range s.sessions.Requests() {
+		process := ""
+		if r.Process != "" {
+			process = " elsewhere"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s for %v%s", names[r.Session], r.State, r.Label, time.Since(r.Since).Round(time.Millisecond), process))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Requests shows who holds which session, who waits behind it, in line, and which streams are open.
+func TestRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		mux.HandleFunc("/stream", func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).Flush()
+			waitUntilFree(r)
+		})
+		s, ann := begun(t, r, middleware.Options{}, mux)
+		bob := s.visitor(t)
+		names := map[string]string{ann.get(s.URL + "/id").body: "ann", bob.get(s.URL + "/id").body: "bob"}
+		want := func(lines ...string) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.who(names); got != strings.Join(lines, "\n") {
+				t.Errorf("it shows\n%s\nwant\n%s", got, strings.Join(lines, "\n"))
+			}
+		}
+		want()
+		stream := ann.hold(s.URL + "/stream")
+		want("ann open GET /stream for 0s")
+		time.Sleep(time.Second)
+		free := bob.hold(s.URL + "/pause")
+		time.Sleep(time.Second)
+		first := bob.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		second := bob.start(s.URL + "/get")
+		want("ann open GET /stream for 3s",
+			"bob holds GET /pause for 2s",
+			"bob waits GET /add for 1s",
+			"bob waits GET /get for 0s")
+		free()
+		<-first
+		<-second
+		want("ann open GET /stream for 3s")
+		stream()
+		want()
+	})
+}
+
+// A holder in another process is shown to those who wait for it here, and so is an Update.
+func TestRequestsShowOtherHolders(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		here, v := begun(t, r, middleware.Options{}, app())
+		id := v.get(here.URL + "/id").body
+		names := map[string]string{id: "v"}
+		// The label and the process of a lock are in its token.
+		_, lock := keysOf(id)
+		r.Do(t, "SET", lock, "AAAAAAAAAAAAAAAA 946684800000 web-2/77 POST /order", "PX", 5000)
+		wait := v.start(here.URL + "/add")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if got := here.who(names); !strings.HasPrefix(got, "v holds POST /order for ") || !strings.HasSuffix(got, " elsewhere\nv waits GET /add for 1ms") {
+			t.Errorf("it shows\n%s", got)
+		}
+		(<-wait).want(t, 200, "2")
+
+		begunUpdate, endUpdate := make(chan struct{}), make(chan struct{})
+		done := make(chan error)
+		go func() {
+			done <- here.sessions.Update(t.Context(), id, func(*session.Session) error {
+				close(begunUpdate)
+				<-endUpdate
+				return nil
+			})
+		}()
+		<-begunUpdate
+		if got := here.who(names); !strings.HasPrefix(got, "v holds Update for ") { // since the time in the token, in ms
+			t.Errorf("it shows\n%s", got)
+		}
+		close(endUpdate)
+		must(t, <-done)
+		if all := slices.Collect(here.sessions.Requests()); len(all) != 0 {
+			t.Errorf("it shows %v", all)
+		}
+	})
+}
