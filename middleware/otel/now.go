@@ -2,75 +2,108 @@ package otellatchkey
 
 import (
 	"context"
-	"iter"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A request is one of those that are under way.
-type request struct {
-	session, state string // waits, holds or open
-	since          time.Time
-}
-
-// now makes gauges of the requests that are under way, when metrics are collected.
+// now makes gauges of the requests that are under way. They are only looked at when metrics are collected.
 type now struct {
-	active  metric.Int64ObservableUpDownCounter
-	longest metric.Int64ObservableGauge
-	oldest  metric.Float64ObservableGauge
+	active       metric.Int64ObservableUpDownCounter
+	queue        metric.Int64ObservableGauge
+	hold         metric.Float64ObservableGauge
+	holds, waits metric.MeasurementOption
+	open         metric.MeasurementOption
 
 	mu       sync.Mutex
-	attached []func() iter.Seq[request]
+	attached []*middleware.Sessions
 }
 
 func newNow(m metric.Meter) *now {
 	n := &now{
 		active: made(m.Int64ObservableUpDownCounter("latchkey.request.active", metric.WithUnit("{request}"),
-			metric.WithDescription("Requests that wait for their session, hold it, or have it open without a lock."))),
-		longest: made(m.Int64ObservableGauge("latchkey.session.queue.longest", metric.WithUnit("{request}"),
-			metric.WithDescription("Requests that wait for the same session, of the session with the most."))),
-		oldest: made(m.Float64ObservableGauge("latchkey.session.hold.longest", metric.WithUnit("s"),
-			metric.WithDescription("Age of the longest hold that is under way."))),
+			metric.WithDescription("Requests of this process that hold their session, wait for it, or have it open without a lock."))),
+		queue: made(m.Int64ObservableGauge("latchkey.session.queue.longest", metric.WithUnit("{request}"),
+			metric.WithDescription("Requests of this process that wait for one session, of the session with the most."))),
+		hold: made(m.Float64ObservableGauge("latchkey.session.hold.longest", metric.WithUnit("s"),
+			metric.WithDescription("Age of the longest hold that is under way in this process."))),
+		holds: metric.WithAttributes(stateKey.String("holds")),
+		waits: metric.WithAttributes(stateKey.String("waits")),
+		open:  metric.WithAttributes(stateKey.String("open")),
 	}
-	made(m.RegisterCallback(n.observe, n.active, n.longest, n.oldest))
+	made(m.RegisterCallback(n.observe, n.active, n.queue, n.hold))
 	return n
 }
 
-func (n *now) attach(requests func() iter.Seq[request]) {
+// Attach is called by middleware.New.
+func (n *now) Attach(s *middleware.Sessions) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.attached = append(n.attached, requests)
+	n.attached = append(n.attached, s)
 }
 
 func (n *now) observe(_ context.Context, o metric.Observer) error {
 	n.mu.Lock()
-	attached := n.attached[:len(n.attached):len(n.attached)]
+	attached := slices.Clone(n.attached)
 	n.mu.Unlock()
-	states := map[string]int64{"waits": 0, "holds": 0, "open": 0}
-	queues := make(map[string]int64)
-	var longest int64
-	var oldest time.Duration
-	for _, requests := range attached {
-		for r := range requests() {
-			if _, ok := states[r.state]; !ok {
-				r.state = other
-			}
-			states[r.state]++
-			switch r.state {
-			case "waits":
-				queues[r.session]++
-				longest = max(longest, queues[r.session])
-			case "holds":
-				oldest = max(oldest, time.Since(r.since))
-			}
+	var c census
+	for _, s := range attached {
+		c.add(slices.Collect(s.Requests()))
+	}
+	o.ObserveInt64(n.active, int64(len(c.held)), n.holds)
+	o.ObserveInt64(n.active, int64(c.waiting()), n.waits)
+	o.ObserveInt64(n.active, int64(c.open), n.open)
+	o.ObserveInt64(n.queue, int64(c.longest()))
+	o.ObserveFloat64(n.hold, c.oldest(time.Now()).Seconds())
+	return nil
+}
+
+// A census counts requests that are under way. Sessions with the same store list the same holds and waits, which count
+// once.
+type census struct {
+	held  map[string]time.Time // since when each session is held in this process
+	queue map[string]int       // how many wait for each session
+	open  int
+}
+
+func (c *census) add(requests []middleware.Request) {
+	if c.held == nil {
+		c.held, c.queue = make(map[string]time.Time), make(map[string]int)
+	}
+	queue := make(map[string]int)
+	for _, r := range requests {
+		switch {
+		case r.State == "open":
+			c.open++
+		case r.State == "waits":
+			queue[r.Session]++
+			c.queue[r.Session] = max(c.queue[r.Session], queue[r.Session])
+		case r.State == "holds" && r.Process == "":
+			c.held[r.Session] = r.Since
 		}
 	}
-	for state, count := range states {
-		o.ObserveInt64(n.active, count, metric.WithAttributes(stateKey.String(state)))
+}
+
+func (c *census) waiting() (n int) {
+	for _, waiting := range c.queue {
+		n += waiting
 	}
-	o.ObserveInt64(n.longest, longest)
-	o.ObserveFloat64(n.oldest, oldest.Seconds())
-	return nil
+	return n
+}
+
+func (c *census) longest() (n int) {
+	for _, waiting := range c.queue {
+		n = max(n, waiting)
+	}
+	return n
+}
+
+func (c *census) oldest(now time.Time) (age time.Duration) {
+	for _, since := range c.held {
+		age = max(age, now.Sub(since))
+	}
+	return age
 }

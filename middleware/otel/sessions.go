@@ -12,18 +12,19 @@ var happenings = map[string]struct {
 	name, unit, description string
 	hows                    []string
 }{
-	"began": {"latchkey.session.began", "{session}", "Sessions whose first record was stored.", nil},
+	"began": {"latchkey.session.began", "{session}", "Sessions whose first record was stored, perhaps by a login.",
+		[]string{"", "login"}},
 	"renewed": {"latchkey.session.renewed", "{session}", "Sessions that got a new ID, by a login or by Renew.",
 		[]string{"renew", "login"}},
 	"ended": {"latchkey.session.ended", "{session}", "Sessions that were ended.",
 		[]string{"destroy", "end", "end_all", "max_sessions", "gave_way", "other_user"}},
-	"ended_open": {"latchkey.session.ended_open", "{request}", "Requests whose session ended while they had it open.", nil},
+	"ended_open": {"latchkey.session.ended_open", "{request}", "Requests whose session ended while they had it open.", []string{""}},
 	"lost": {"latchkey.lock.lost", "{lock}", "Locks that their holder has lost.",
 		[]string{"lease", "max_hold", "taken", "changed", "ended", "gone", "unavailable"}},
-	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", nil},
+	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", []string{""}},
 	"released": {"latchkey.lock.released", "{lock}", "Locks that this process has released.",
 		[]string{"free", "process"}},
-	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", nil},
+	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", []string{""}},
 }
 
 // sessions are the metrics of SessionEvents.
@@ -38,11 +39,8 @@ func newSessions(m metric.Meter) sessions {
 	for what, h := range happenings {
 		total := newCounter(m, h.name, h.unit, h.description)
 		s.series[what] = newSessionTable(total)
-		if h.hows == nil {
-			total.of()
-		}
 		for _, how := range h.hows {
-			total.of(howKey.String(how))
+			s.series[what].of(sessionKey{how: how})
 		}
 	}
 	return s
