@@ -23,13 +23,15 @@ type served struct {
 	reader *sdkmetric.ManualReader
 	spans  *tracetest.SpanRecorder
 	enter  chan struct{} // GET /hold has its session
-	leave  chan struct{} // and holds it until this
+	leave  chan struct{} // and holds it until this is closed
+	free   func()        // which closes it
 }
 
 func serveSite(t *testing.T) *served {
 	t.Helper()
 	o, reader := metered(Options{})
 	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{})}
+	s.free = sync.OnceFunc(func() { close(s.leave) })
 	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /add", func(_ http.ResponseWriter, r *http.Request) {
@@ -41,6 +43,7 @@ func serveSite(t *testing.T) *served {
 		s.enter <- struct{}{}
 		<-s.leave
 	})
+	t.Cleanup(s.free) // also if the test fails
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.spans)).Tracer("server")
 	inner := s.Sessions.Handler(mux)
 	s.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +80,7 @@ func (s *served) values(t *testing.T) (sums map[string]float64, counts map[strin
 // The numbers are those that the clients have seen: each request counts once, each has waited and held once.
 func TestNumbersOfRealRequests(t *testing.T) {
 	t.Parallel()
-	const visitors, requests = 5, 20
+	const visitors, requests = 2, 8
 	s := serveSite(t)
 	var clients []*http.Client
 	for range visitors {
@@ -122,21 +125,20 @@ func TestGaugesOfRealRequests(t *testing.T) {
 	for range 3 {
 		all.Go(func() { get(t, ann, s.URL+"/add") })
 	}
-	want := []string{"latchkey.request.active latchkey.state=holds sum=1", "latchkey.request.active latchkey.state=waits sum=3", "latchkey.session.queue.longest sum=3"}
-	eventually(t, func() bool {
-		text := "\n" + strings.Join(measured(t, s.reader), "\n") + "\n"
-		for _, line := range want {
-			if !strings.Contains(text, "\n"+line+"\n") {
+	eventually(t, s, func(measured string) bool {
+		for _, want := range []string{
+			"latchkey.request.active latchkey.state=holds sum=1\n", "latchkey.request.active latchkey.state=waits sum=3\n",
+			"latchkey.session.queue.longest sum=3\n", "latchkey.session.hold.longest sum=",
+		} {
+			if !strings.Contains(measured, want) {
 				return false
 			}
 		}
-		return strings.Contains(text, "\nlatchkey.session.hold.longest sum=")
+		return true
 	})
-	close(s.leave)
+	s.free()
 	all.Wait()
-	eventually(t, func() bool {
-		return !strings.Contains(strings.Join(measured(t, s.reader), "\n"), "latchkey.request.active")
-	})
+	eventually(t, s, func(measured string) bool { return !strings.Contains(measured, "latchkey.request.active") })
 }
 
 // The spans of a request that waits for another one fall into its own trace, inside the time of the server's span, and
@@ -149,10 +151,8 @@ func TestTraceOfARealRequest(t *testing.T) {
 	all.Go(func() { get(t, ann, s.URL+"/hold/it") })
 	<-s.enter
 	all.Go(func() { get(t, ann, s.URL+"/add") })
-	eventually(t, func() bool {
-		return strings.Contains(strings.Join(measured(t, s.reader), "\n"), "latchkey.state=waits")
-	})
-	close(s.leave)
+	eventually(t, s, func(measured string) bool { return strings.Contains(measured, "latchkey.state=waits") })
+	s.free()
 	all.Wait()
 
 	children := make(map[trace.SpanID][]sdktrace.ReadOnlySpan)
@@ -181,14 +181,18 @@ func TestTraceOfARealRequest(t *testing.T) {
 }
 
 // eventually waits for what another goroutine is about to do.
-func eventually(t *testing.T, ok func() bool) {
+func eventually(t *testing.T, s *served, ok func(measured string) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for !ok() {
+	for {
+		lines := strings.Join(measured(t, s.reader), "\n") + "\n"
+		if ok(lines) {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatal("it does not happen")
+			t.Fatalf("it does not happen:\n%s", lines)
 		case <-time.After(time.Millisecond):
 		}
 	}
