@@ -32,7 +32,7 @@ func serveSite(t *testing.T) *served {
 	o, reader := metered(Options{})
 	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{})}
 	s.free = sync.OnceFunc(func() { close(s.leave) })
-	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}})
+	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}, LockWait: time.Minute})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /add", func(_ http.ResponseWriter, r *http.Request) {
 		n, _ := session.Get[int](session.FromContext(r.Context()), "n")
