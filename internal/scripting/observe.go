@@ -84,9 +84,9 @@ func size(value any) (n int) {
 	case []byte:
 		return len(value)
 	case int:
-		return len(strconv.Itoa(value))
+		return digits(int64(value))
 	case int64:
-		return len(strconv.FormatInt(value, 10))
+		return digits(value)
 	case error:
 		return len(value.Error())
 	case []any:
@@ -95,6 +95,12 @@ func size(value any) (n int) {
 		}
 	}
 	return n
+}
+
+// digits returns how many bytes a number takes as text.
+func digits(n int64) int {
+	var text [20]byte
+	return len(strconv.AppendInt(text[:0], n, 10))
 }
 
 // status returns the first word of a refusal, which names its kind, such as OOM. It is "ERR" if Redis gave no kind.
