@@ -28,12 +28,14 @@ type told struct {
 
 const maxBacklog = 1 << 16
 
+// Exchanged and Noticed implement records.Observer.
+func (b *backlog) Exchanged(ctx context.Context, x *records.Exchange) {
+	b.add(ctx, (*ExchangeEvent)(x))
+}
+func (b *backlog) Noticed(ctx context.Context, n *records.Notice) { b.add(ctx, (*SessionEvent)(n)) }
+
 // add takes an event, and does not wait for the observer.
-func (b *backlog) add(ctx context.Context, what any) {
-	e := eventOf(what)
-	if e == nil {
-		return
-	}
+func (b *backlog) add(ctx context.Context, e Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.events) == maxBacklog {
@@ -107,17 +109,6 @@ func (s *Sessions) logObserver(message string, attr slog.Attr) {
 	})
 }
 
-// eventOf returns what package records has told as an event, or nil if it is only for a request's event.
-func eventOf(what any) Event {
-	switch what := what.(type) {
-	case *records.Exchange:
-		return (*ExchangeEvent)(what)
-	case *records.Notice:
-		return (*SessionEvent)(what)
-	}
-	return nil
-}
-
 // observeStore makes the observers known to the store.
 func (s *Sessions) observeStore(observers []Observer) {
 	for _, o := range observers {
@@ -126,7 +117,7 @@ func (s *Sessions) observeStore(observers []Observer) {
 		}
 		b := &backlog{observer: o, sessions: s}
 		s.backlogs = append(s.backlogs, b)
-		s.store.Observe(o, b.add)
+		s.store.Observe(o, b)
 		if a, ok := o.(interface{ Attach(*Sessions) }); ok {
 			a.Attach(s)
 		}

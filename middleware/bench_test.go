@@ -21,14 +21,22 @@ import (
 //	go tool pprof -sample_index alloc_objects -top -focus Sessions -show latchkey/ bench.test mem.out
 
 // BenchmarkRequest is one visitor, one request after another.
-func BenchmarkRequest(b *testing.B) {
+func BenchmarkRequest(b *testing.B) { benchRequest(b) }
+
+// BenchmarkObserved is the same with an observer that does nothing.
+func BenchmarkObserved(b *testing.B) {
+	benchRequest(b, observerFunc(func(context.Context, middleware.Event) {}))
+}
+
+func benchRequest(b *testing.B, observers ...middleware.Observer) {
 	st, err := store.Open(redistest.Real(b).URL, store.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = st.Close() })
 	sessions, err := middleware.New(st, middleware.Options{
-		Keys: [][]byte{testKey},
+		Keys:      [][]byte{testKey},
+		Observers: observers,
 		Mode: func(r *http.Request) middleware.Mode {
 			switch r.Method {
 			case http.MethodGet:

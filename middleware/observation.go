@@ -22,11 +22,13 @@ type observation struct {
 	rq              *request // of the latest run; nil in Update
 	task, hold      *trace.Task
 
-	mu      sync.Mutex // guards the rest. It is locked last, and no other code is called with it held
-	event   RequestEvent
-	holding time.Time // since when the request holds its session; zero: it does not
-	keeping bool      // notes are kept
-	kept    []Event
+	mu       sync.Mutex // guards the rest. It is locked last, and no other code is called with it held
+	event    RequestEvent
+	holding  time.Time // since when the request holds its session; zero: it does not
+	keeping  bool      // notes are kept
+	finished bool      // the event is the observers' now
+	kept     []Event
+	few      [6]Event // room for kept
 }
 
 // observe begins an observation of something that arrived then, or returns nil if nobody wants to know.
@@ -35,6 +37,7 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 		return nil
 	}
 	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived, Runs: 1}}
+	o.kept = o.few[:0]
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
 	}
@@ -49,35 +52,67 @@ func (o *observation) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// Collect implements records.Collector.
-func (o *observation) Collect(e any) {
+// Exchanged implements records.Collector.
+func (o *observation) Exchanged(x *records.Exchange) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch e := e.(type) {
-	case records.Opened:
-		r := &o.event
-		if r.Acquired.IsZero() { // what counts is what it found when it came
-			r.Queue, r.Behind, r.BehindProcess = e.Ahead, e.Behind, e.Process
-		}
-		r.Passed = r.Passed || e.Passed
-		if e.Bytes > 0 {
-			r.Bytes = e.Bytes
-		}
-		return
-	case records.Written:
-		o.event.Bytes = int(e)
-		return
-	case *records.Exchange:
+	if !o.finished {
 		o.event.RoundTrips++
 	}
-	if n, ok := e.(*records.Notice); o.keeping && !(ok && n.What == "lost") { // whoever has lost the lock holds nothing
-		o.kept = append(o.kept, eventOf(e))
+	o.keep((*ExchangeEvent)(x), o.keeping)
+}
+
+// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
+func (o *observation) Noticed(n *records.Notice) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keep((*SessionEvent)(n), o.keeping && n.What != "lost")
+}
+
+// keep keeps an event, or gives it to the backlogs. It is called with mu held.
+func (o *observation) keep(e Event, keep bool) {
+	if keep {
+		o.kept = append(o.kept, e)
 		return
 	}
 	for _, b := range o.sessions.backlogs {
-		b.add(o.Context, e)
+		b.add((*lasting)(o), e)
 	}
 }
+
+// Opened implements records.Collector.
+func (o *observation) Opened(now records.Opened) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := &o.event
+	if o.finished {
+		return
+	}
+	if e.Acquired.IsZero() { // what counts is what it found when it came
+		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
+	}
+	e.Passed = e.Passed || now.Passed
+	if now.Bytes > 0 {
+		e.Bytes = now.Bytes
+	}
+}
+
+// Writes implements records.Collector.
+func (o *observation) Writes(bytes int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.finished {
+		o.event.Bytes = bytes
+	}
+}
+
+// lasting is the context of an observation for observers, which does not end with the request.
+type lasting observation
+
+func (*lasting) Deadline() (end time.Time, ok bool) { return end, false }
+func (*lasting) Done() <-chan struct{}              { return nil }
+func (*lasting) Err() error                         { return nil }
+func (l *lasting) Value(key any) any                { return l.Context.Value(key) }
 
 // A region is one of the execution trace, or none.
 type region struct{ *trace.Region }
@@ -188,7 +223,9 @@ func (o *observation) failed(err error, kind string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.event.Err, o.event.Kind, o.event.Outcome = err, kind, "failed"
+	if !o.finished { // a change that comes late may come from a goroutine that outlives the request
+		o.event.Err, o.event.Kind, o.event.Outcome = err, kind, "failed"
+	}
 }
 
 // cameWith tells how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
@@ -233,9 +270,8 @@ func (o *observation) tell() {
 	kept := o.kept
 	o.kept, o.keeping = nil, false
 	o.mu.Unlock()
-	ctx := context.WithoutCancel(o.Context)
 	for _, e := range kept {
-		o.sessions.tellAll(ctx, e)
+		o.sessions.tellAll((*lasting)(o), e)
 	}
 }
 
@@ -250,16 +286,18 @@ func (o *observation) finish() {
 	}
 	o.tell()
 	o.mu.Lock()
-	e := o.event
+	o.finished = true
 	o.mu.Unlock()
+	e := &o.event
 	if e.Acquired.IsZero() && e.RoundTrips == 0 && e.Err == nil && e.UnknownKey+e.Refused == 0 {
 		return
 	}
-	if rq := o.rq; rq != nil {
-		e.describe(rq)
+	if o.rq != nil {
+		e.describe(o.rq)
+		o.rq = nil // an observer may keep the event
 	}
 	e.Done = time.Now()
-	o.sessions.tellAll(context.WithoutCancel(o.Context), &e)
+	o.sessions.tellAll((*lasting)(o), e)
 }
 
 // describe says which request it was, when that is over.

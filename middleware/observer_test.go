@@ -330,3 +330,29 @@ func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
 type observerFunc func(context.Context, middleware.Event)
 
 func (f observerFunc) Observe(ctx context.Context, e middleware.Event) { f(ctx, e) }
+
+// An exchange names the server of a store that was opened by its URL.
+func TestTheServerIsObserved(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	st, err := store.Open(r.URL, store.Options{})
+	must(t, err)
+	defer st.Close()
+	w := &witness{}
+	s := newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{w}}, app())
+	newVisitor(t).post(s.URL+"/add").want(t, 200, "1")
+	s.Close() // then all was told
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	exchanges := 0
+	for _, e := range w.events {
+		if x, ok := e.(*middleware.ExchangeEvent); ok {
+			if exchanges++; x.Node != r.Addr {
+				t.Errorf("%q was asked, want %q", x.Node, r.Addr)
+			}
+		}
+	}
+	if exchanges == 0 {
+		t.Error("no exchange was told")
+	}
+}

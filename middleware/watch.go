@@ -159,7 +159,7 @@ func (rq *request) lost(why error) {
 // endedOpen tells observers that the session has ended while the request had it open.
 func (rq *request) endedOpen() {
 	if rq.seen != nil {
-		rq.seen.Collect(&records.Notice{Session: rq.identity.knownID(), What: "ended_open", Time: time.Now()})
+		rq.seen.Noticed(&records.Notice{Session: rq.identity.knownID(), What: "ended_open", Time: time.Now()})
 	}
 }
 

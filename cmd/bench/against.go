@@ -42,7 +42,7 @@ func build(ctx context.Context, tree string) (c contender, remove func(), err er
 		err = command(ctx, "go", "mod", "edit", "-replace", latchkey+"="+tree, "-replace", latchkey+"/"+adapter+"="+ours, mod)
 	}
 	if err == nil { // -mod=mod: the other tree may want other versions
-		err = command(ctx, "go", "build", "-mod=mod", "-modfile", mod, "-o", binary, ".")
+		err = command(ctx, "go", "build", "-mod=mod", "-tags=older", "-modfile", mod, "-o", binary, ".")
 	}
 	if err != nil {
 		remove()

@@ -27,6 +27,11 @@ type config struct {
 	chart      string
 }
 
+// observed reports whether Latchkey is compared with itself under an observer.
+func (c *config) observed() bool {
+	return slices.ContainsFunc(c.contenders, func(p contender) bool { return p.Observed })
+}
+
 // errUsage marks a command line that package flag has rejected.
 var errUsage = errors.New("wrong usage")
 
@@ -91,7 +96,7 @@ func (c *config) choosePeers(given string) error {
 	}
 	names, err := choice("peer", given, peerNames())
 	for _, p := range app.Peers() {
-		if slices.Contains(names, p.Name) {
+		if slices.Contains(names, p.Name) && !(p.Observed && given == "") {
 			c.contenders = append(c.contenders, contender{Peer: p})
 		}
 	}

@@ -25,6 +25,13 @@
 // time of a lone client has a limit. A run takes six minutes on two cores; -workload, -rounds and -time
 // shorten it.
 //
+// # What observers cost
+//
+//	go run . -peer latchkey,noop -workload hot,spread -rounds 60
+//
+// The peers whose names are those of observers are Latchkey with that observer. Their processes are restarted every few
+// rounds, too.
+//
 // # Where to find what
 //
 //   - redis.go: the Redis, started for the run, and what requests cost it. delay.go: a longer way to Redis.

@@ -70,7 +70,7 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 		defer o.close()
 	}
 	for round := range c.rounds {
-		if c.against != "" && round%fresh == 0 {
+		if (c.against != "" || c.observed()) && round%fresh == 0 {
 			for _, o := range r.peers {
 				o.close()
 			}

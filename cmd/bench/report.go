@@ -67,6 +67,9 @@ func (r *report) summary() string {
 		return "## New ÷ old\n\n" + comparison(r.results) +
 			"\n## What must hold\n\n" + mustHold(rulesAgainst(), r.results)
 	}
+	if r.config.observed() {
+		return "## What must hold\n\n" + mustHold(rulesObserved(r.config.contenders), r.results)
+	}
 	return "## What must hold\n\n" + mustHold(rules(), r.results) + capacity(r.results)
 }
 

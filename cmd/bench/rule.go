@@ -69,6 +69,23 @@ func rulesAgainst() []rule {
 	}
 }
 
+// rulesObserved are for -peer latchkey,… with observers: how fast Latchkey is with an observer, compared with none.
+func rulesObserved(contenders []contender) (all []rule) {
+	for _, c := range contenders {
+		if !c.Observed {
+			continue
+		}
+		all = append(all,
+			rule{"hot", nil, "speed, " + c.Title, atLeast(c.Share), func(r *result) []float64 {
+				return paired(r.find(app.Latchkey), r.find(c.Name), func(without, with sample) float64 { return roundTime.of(without) / roundTime.of(with) })
+			}},
+			rule{"spread", nil, "throughput, " + c.Title, atLeast(c.Share), func(r *result) []float64 {
+				return ratios(r.find(c.Name), r.find(app.Latchkey), throughput)
+			}})
+	}
+	return all
+}
+
 // our is a figure of Latchkey.
 func our(f figure) func(*result) []float64 {
 	return func(r *result) []float64 {

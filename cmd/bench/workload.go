@@ -143,7 +143,7 @@ func workloads() []workload {
 // regular are the peers with a limit, which take part in every round. The other peers only show how far away
 // they are, so every third round is enough.
 func regular(p app.Peer) bool {
-	return p.Name == app.Latchkey || p.Name == app.SCS || p.Name == app.Floor
+	return p.Name == app.Latchkey || p.Name == app.SCS || p.Name == app.Floor || p.Observed
 }
 
 // seldom is how seldom the others take part: in every third round.

@@ -292,8 +292,8 @@ func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	at.head = at.pop()
-	at.head.called <- outcome{head: true}
+	at.head = at.waiting[0]
+	at.pop().called <- outcome{head: true}
 	return nil
 }
 

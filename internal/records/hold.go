@@ -33,8 +33,8 @@ type Hold struct {
 	terms    Terms
 	ticket   lease.Ticket[*Hold]
 	tenure   *tenure // set by start or begin, before the hold's goroutine goes on
-	first    bool    // the hold has acquired the lock; otherwise it follows another hold of its tenure
 	revision string  // of the record that the hold writes; "": not chosen yet
+	first    bool    // the hold has acquired the lock; otherwise it follows another hold of its tenure
 
 	// Guarded by the tenure's mu.
 	over   bool // the hold has ended
@@ -160,7 +160,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 		record.Data, record.Content = data, nil
 	}
 	size := h.engine.sizeOf(record)
-	h.engine.written(ctx, size)
+	h.engine.writes(ctx, size)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // no process could read it

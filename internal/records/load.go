@@ -23,9 +23,7 @@ func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
 	}
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	text, mark, _, err := s.readRecord(ctx, id, t)
-	if s.observed() {
-		s.Tell(ctx, Opened{Bytes: len(text)})
-	}
+	s.read(ctx, len(text))
 	var record Record
 	if err == nil {
 		record, err = parse(text, s.form(id))

@@ -17,56 +17,66 @@ import (
 // is possible with a mutex held, since neither a Collector nor an observer may do more then than to take a note.
 // Without observers nothing is told, and that costs one comparison.
 
-// What is told: an *[Exchange], a *[Notice], an [Opened] or a [Written].
-type (
-	// An Exchange is told after each exchange with Redis.
-	Exchange = scripting.Exchange
-	// A Notice tells what has happened to a session. Package middleware documents the fields.
-	Notice struct {
-		Session, What, How, To string
-		Time                   time.Time
-		Err                    error
-	}
-	// Opened is told when a session was locked or read, and also when that has failed after a wait.
-	Opened struct {
-		Ahead           int    // in line when the request came
-		Process, Behind string // whom it waited for: another process, or "" for this one; and the label
-		Passed          bool   // the request before it in line has passed the session on
-		Bytes           int    // of the record, if it is known
-	}
-	// Written is told before a record is sent: its size.
-	Written int
-)
+// An Exchange is told after each exchange with Redis.
+type Exchange = scripting.Exchange
 
-// A Collector takes a note of what happens on behalf of a request. Its request's context has it, by [CollectorKey].
-type Collector interface{ Collect(e any) }
+// A Notice tells what has happened to a session. Package middleware documents the fields.
+type Notice struct {
+	Session, What, How, To string
+	Time                   time.Time
+	Err                    error
+}
+
+// Opened says how a session was locked or read, or how a wait for it was in vain.
+type Opened struct {
+	Ahead           int    // in line when the request came
+	Process, Behind string // whom it waited for: another process, or "" for this one; and the label
+	Passed          bool   // the request before it in line has passed the session on
+	Bytes           int    // of the record, if it is known
+}
+
+// A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey].
+type Collector interface {
+	Exchanged(*Exchange)
+	Noticed(*Notice)
+	Opened(Opened)
+	// Writes is called before a record of so many bytes is sent.
+	Writes(bytes int)
+}
 
 // CollectorKey is the key of a Collector in a context.
 type CollectorKey struct{}
 
-// An observer is told what no Collector takes.
-type observer struct {
-	who  any
-	tell func(context.Context, any)
+// An Observer is told what no Collector takes.
+type Observer interface {
+	// Exchanged and Noticed are called with mutexes held: they only take a note.
+	Exchanged(context.Context, *Exchange)
+	Noticed(context.Context, *Notice)
 }
 
-// Observe makes the engine call tell with all that happens, except what the Collectors take. If who observes the engine
-// already, Observe does nothing.
-func (s *Engine) Observe(who any, tell func(context.Context, any)) {
+// An observer is one, and what it stands for.
+type observer struct {
+	Observer
+	who any
+}
+
+// Observe makes the engine tell o all that happens, except what the Collectors take. o stands for who: if that observes
+// the engine already, Observe does nothing.
+func (s *Engine) Observe(who any, o Observer) {
 	s.observing.Lock()
 	defer s.observing.Unlock()
 	var all []observer
 	if had := s.observers.Load(); had != nil {
 		all = append(all, *had...)
 	}
-	for _, o := range all {
-		if same(o.who, who) {
+	for _, other := range all {
+		if same(other.who, who) {
 			return
 		}
 	}
-	all = append(all, observer{who, tell})
+	all = append(all, observer{o, who})
 	s.observers.Store(&all)
-	s.runner.Observe(func(ctx context.Context, x *Exchange) { s.Tell(ctx, x) })
+	s.runner.Observe(s.exchanged)
 }
 
 // same reports whether two observers are one. Those that cannot be compared are taken for different ones.
@@ -77,22 +87,38 @@ func same(a, b any) bool {
 // observed reports whether there are observers.
 func (s *Engine) observed() bool { return s.observers.Load() != nil }
 
-// Tell tells that something has happened.
-func (s *Engine) Tell(ctx context.Context, what any) {
-	all := s.observers.Load()
-	if all == nil {
+// collectorIn returns the Collector of a context, or nil.
+func collectorIn(ctx context.Context) Collector {
+	c, _ := ctx.Value(CollectorKey{}).(Collector)
+	return c
+}
+
+// exchanged tells of an exchange.
+func (s *Engine) exchanged(ctx context.Context, x *Exchange) {
+	if c := collectorIn(ctx); c != nil {
+		c.Exchanged(x)
 		return
 	}
-	if c, ok := ctx.Value(CollectorKey{}).(Collector); ok {
-		c.Collect(what)
-		return
-	}
-	for _, o := range *all {
-		o.tell(ctx, what)
+	for _, o := range *s.observers.Load() {
+		o.Exchanged(ctx, x)
 	}
 }
 
-// notice tells what has happened to a session.
+// Tell tells what has happened to a session.
+func (s *Engine) Tell(ctx context.Context, n *Notice) {
+	if !s.observed() {
+		return
+	}
+	if c := collectorIn(ctx); c != nil {
+		c.Noticed(n)
+		return
+	}
+	for _, o := range *s.observers.Load() {
+		o.Noticed(ctx, n)
+	}
+}
+
+// notice tells what has happened to a session now.
 func (s *Engine) notice(ctx context.Context, id, what, how string, err error) {
 	if s.observed() {
 		s.Tell(ctx, &Notice{Session: id, What: what, How: how, Time: time.Now(), Err: err})
@@ -101,24 +127,39 @@ func (s *Engine) notice(ctx context.Context, id, what, how string, err error) {
 
 // opened tells of a Take.
 func (s *Engine) opened(ctx context.Context, h *Hold) {
-	found := h.ticket.Found
-	if found == nil { // it was not observed when it came
+	c, found := collectorIn(ctx), h.ticket.Found
+	if c == nil || found == nil { // it was not observed when it came
 		return
 	}
 	o := Opened{Ahead: found.Ahead}
-	if owner, known := found.Holder.Owner(); known {
-		o.Behind, o.Process = owner.Label, elsewhere(owner)
+	if found.Holder != (lease.Holder{}) {
+		if owner, known := found.Holder.Owner(); known {
+			o.Behind, o.Process = owner.Label, elsewhere(owner)
+		}
 	}
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
-	s.Tell(ctx, o)
+	c.Opened(o)
 }
 
-// written tells of a record that is about to be sent.
-func (s *Engine) written(ctx context.Context, size int) {
-	if s.observed() {
-		s.Tell(ctx, Written(size))
+// read tells of a record that was read without the lock.
+func (s *Engine) read(ctx context.Context, size int) {
+	if !s.observed() {
+		return
+	}
+	if c := collectorIn(ctx); c != nil {
+		c.Opened(Opened{Bytes: size})
+	}
+}
+
+// writes tells of a record that is about to be sent.
+func (s *Engine) writes(ctx context.Context, size int) {
+	if !s.observed() {
+		return
+	}
+	if c := collectorIn(ctx); c != nil {
+		c.Writes(size)
 	}
 }
 

@@ -46,9 +46,13 @@ func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
 	tell := r.observer.Load()
 	if tell == nil {
-		return r.do(ctx, slot, commands, nil)
+		return r.do(ctx, slot, commands)
 	}
-	x := &Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}
+	seen := &struct { // one allocation for both
+		Exchange
+		route transport.Route
+	}{Exchange: Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}}
+	x := &seen.Exchange
 	if p.script != nil {
 		x.Script = p.script.name
 	}
@@ -59,6 +63,7 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	}
 	defer func() { // also if the client ends the goroutine
 		x.Took, x.Err = time.Since(x.Began), err
+		x.Node, x.Moved, x.Asked = seen.route.Node, seen.route.Moved, seen.route.Asked
 		for _, reply := range replies {
 			x.Received += size(reply)
 			if refusal, ok := reply.(error); ok && x.Status == "" {
@@ -70,10 +75,7 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 		}
 		(*tell)(ctx, x)
 	}()
-	var asked transport.Route
-	replies, err = r.do(ctx, slot, commands, &asked)
-	x.Node, x.Moved, x.Asked = asked.Node, asked.Moved, asked.Asked
-	return replies, err
+	return r.do(transport.WithRoute(ctx, &seen.route), slot, commands)
 }
 
 // size returns the number of bytes in an argument or a reply, without those of Redis's protocol.
@@ -84,9 +86,9 @@ func size(value any) (n int) {
 	case []byte:
 		return len(value)
 	case int:
-		return len(strconv.Itoa(value))
+		return digits(int64(value))
 	case int64:
-		return len(strconv.FormatInt(value, 10))
+		return digits(value)
 	case error:
 		return len(value.Error())
 	case []any:
@@ -95,6 +97,12 @@ func size(value any) (n int) {
 		}
 	}
 	return n
+}
+
+// digits returns how many bytes a number takes as text.
+func digits(n int64) int {
+	var text [20]byte
+	return len(strconv.AppendInt(text[:0], n, 10))
 }
 
 // status returns the first word of a refusal, which names its kind, such as OOM. It is "ERR" if Redis gave no kind.

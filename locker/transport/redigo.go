@@ -24,7 +24,7 @@ import (
 // failover the address usually leads to the new master, but an open connection stays with the old one. A
 // connection that was not used for a minute is closed.
 type Redigo struct {
-	// Address is where the pool dials, for those who observe the client. It may be set before the client is used.
+	// Address is where the pool dials, for a [Route]. It may be set before the client is used.
 	Address string
 
 	pool    *redis.Pool
@@ -63,6 +63,11 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
 		return nil, unsent(err)
 	}
+	if c.Address != "" {
+		if r := RouteIn(ctx); r != nil {
+			r.Node = c.Address
+		}
+	}
 	deadline := now.Add(c.timeout)
 	end, ok := ctx.Deadline()
 	hurried := ok && end.Before(deadline)
@@ -93,12 +98,6 @@ func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, 
 		c.spare.Put(x)
 	}
 	return replies, err
-}
-
-// DoRouted implements [Router].
-func (c *Redigo) DoRouted(ctx context.Context, key string, commands ...Command) ([]any, Route, error) {
-	replies, err := c.Do(ctx, key, commands...)
-	return replies, Route{Node: c.Address}, err
 }
 
 // cloned returns copies of the commands, which the caller cannot change.

@@ -5,8 +5,8 @@
 //
 //   - For sessions, or for locks on a redigo pool: nothing. Packages store and locker make their clients.
 //   - For locks by locker.New on a redigo pool: [NewRedigo].
-//   - For another Redis library: a type that is a [Client]. It may be a [ClusterClient], a [Resetter], a [Router] and
-//     an [Owned], too, which are optional. Package clienttest checks that a Client keeps its promises.
+//   - For another Redis library: a type that is a [Client]. It may be a [ClusterClient], a [Resetter] and an
+//     [Owned], too, which are optional. Package clienttest checks that a Client keeps its promises.
 //
 // # Errors
 //
@@ -86,19 +86,6 @@ type ClusterClient interface {
 // trip, since other replies on that connection may be wrong, too. Round trips that are under way, or begin at that
 // moment, may fail with ErrUnavailable.
 type Resetter interface{ Reset() }
-
-// A Router is a Client that can say which server it has asked, for those who observe it. DoRouted is Do.
-type Router interface {
-	DoRouted(ctx context.Context, key string, commands ...Command) ([]any, Route, error)
-}
-
-// A Route is the way of one round trip.
-type Route struct {
-	// Node is the address, host:port, of the server that was asked last. It is empty if that is unknown.
-	Node string
-	// Moved and Asked count the redirections by MOVED and ASK.
-	Moved, Asked int
-}
 
 // An Owned client belongs to its store: the store's Close calls CloseWithStore. Any other client stays the
 // caller's.

@@ -18,12 +18,6 @@ type client struct {
 	timeout time.Duration // of a round trip
 }
 
-// DoRouted is described in [transport.Router].
-func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
-	replies, err := c.Do(ctx, key, commands...)
-	return replies, transport.Route{Node: c.redis.Options().Addr}, err
-}
-
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)
@@ -31,6 +25,9 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 		return nil, err
 	}
 	defer cancel()
+	if route := transport.RouteIn(ctx); route != nil {
+		route.Node = c.redis.Options().Addr // with Sentinel go-redis does not tell the master's
+	}
 	replies, err := exchange(ctx, c.redis, commands)
 	if key != "" && len(replies) > 1 && !isReadOnly(replies[0]) && slices.ContainsFunc(replies, isReadOnly) {
 		// The server is not a master any more, and its address may lead to another server by now. Go-redis

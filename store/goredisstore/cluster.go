@@ -46,22 +46,20 @@ func (c *cluster) IsCluster() bool { return true }
 
 // Do is described in [transport.Client].
 func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
-	replies, _, err := c.DoRouted(ctx, key, commands...)
-	return replies, err
-}
-
-// DoRouted is described in [transport.Router].
-func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transport.Command) (_ []any, way transport.Route, _ error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
-		return nil, way, err
+		return nil, err
 	}
 	defer cancel()
+	route := transport.RouteIn(ctx)
+	if route == nil {
+		route = new(transport.Route)
+	}
 	node, err := c.redis.MasterForKey(ctx, key)
 	if err != nil {
-		return nil, way, refused(err)
+		return nil, refused(err)
 	}
-	way.Node = node.Options().Addr
+	route.Node = node.Options().Addr
 	replies, err := exchange(ctx, node, commands)
 	c.doubt(ctx, replies, err)
 	for range maxRedirects {
@@ -69,11 +67,11 @@ func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transpor
 		if node = c.follow(ctx, to, node, key); node == nil {
 			break
 		}
-		way.Node = node.Options().Addr
+		route.Node = node.Options().Addr
 		if to.ask {
-			way.Asked++
+			route.Asked++
 		} else {
-			way.Moved++
+			route.Moved++
 		}
 		next, err := exchange(ctx, node, to.sent(commands))
 		if errors.Is(err, redis.ErrClosed) { // go-redis has dropped that node in between
@@ -81,11 +79,11 @@ func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transpor
 			break
 		}
 		if c.doubt(ctx, next, err); err != nil {
-			return nil, way, err
+			return nil, err
 		}
 		replies = to.answered(next)
 	}
-	return replies, way, err
+	return replies, err
 }
 
 // follow returns the client of the node that a redirection names, or nil.

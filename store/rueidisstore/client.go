@@ -30,17 +30,6 @@ type client struct {
 	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
 }
 
-// DoRouted is described in [transport.Router]. Rueidis does not say which node of a cluster, or which master that
-// Sentinel names, it has asked.
-func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
-	replies, err := c.Do(ctx, key, commands...)
-	way := transport.Route{}
-	if made := c.maker.made.Load(); made != nil && (*made).Mode() == rueidis.ClientModeStandalone {
-		way.Node = c.maker.option.InitAddress[0]
-	}
-	return replies, way, err
-}
-
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
@@ -56,6 +45,11 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	redis, err := c.maker.client(ctx, end)
 	if err != nil {
 		return nil, unsent(err)
+	}
+	if redis.Mode() == rueidis.ClientModeStandalone { // otherwise rueidis does not say which node it asks
+		if route := transport.RouteIn(ctx); route != nil {
+			route.Node = c.maker.option.InitAddress[0]
+		}
 	}
 	x := exchange{redis: redis, commands: build(redis, key, commands)}
 	if good := c.health.good(now); good && !hurried {

@@ -1,7 +1,7 @@
 // Package app is one process of a web application that keeps sessions. The application is the same for every
 // library measured, so that only the library differs.
 //
-//   - latchkey.go, stores.go: the session libraries. floor.go: no library.
+//   - latchkey.go, stores.go: the session libraries. floor.go: no library. observed.go: Latchkey with observers.
 //   - locks.go: scs with a lock around each request, as programs that need a lock do today; and the locks.
 //   - handler.go: the application's responses, and what they have cost.
 //   - alone.go: a lock without sessions.
@@ -28,7 +28,10 @@ type Peer struct {
 	Title string // for tables
 	Locks bool   // the peer promises to lose nothing
 	Lock  string // the name of its lock, if the lock can be used without sessions
-	open  func(Config) (backend, error)
+	// Observed: it is Latchkey with an observer, and only measured if it is named.
+	Observed bool
+	Share    float64 // how fast it must be at least, compared with Latchkey without an observer
+	open     func(Config) (backend, error)
 }
 
 // The names of the peers with which others are compared.
@@ -41,7 +44,7 @@ const (
 
 // Peers returns all peers.
 func Peers() []Peer {
-	return []Peer{
+	return append([]Peer{
 		{Name: Latchkey, Title: "Latchkey", Locks: true, Lock: "locker.NewSpin", open: openLatchkey},
 		{Name: SCS, Title: "scs + goredisstore", open: openSCS},
 		{Name: "gorilla", Title: "gorilla + redistore", open: openGorilla},
@@ -51,7 +54,7 @@ func Peers() []Peer {
 		{Name: "spin1", Title: "scs + spin, 1 ms", Locks: true, open: locked(newSpin(time.Millisecond))},
 		{Name: "spin200", Title: "scs + spin, 200 ms", Locks: true, open: locked(newSpin(200 * time.Millisecond))},
 		{Name: Floor, Title: "no sessions: the floor", open: openFloor},
-	}
+	}, observedPeers()...)
 }
 
 const (

@@ -18,27 +18,28 @@ const crowd = 1024
 
 // openLatchkey has the options of a program in which GET only reads. It uses only names that every version of
 // the library has, so that -against can build it with an older version.
-func openLatchkey(c Config) (backend, error) {
+func openLatchkey(c Config) (backend, error) { return openLatchkeyWith(c, middleware.Options{}) }
+
+// openLatchkeyWith is openLatchkey with further options.
+func openLatchkeyWith(c Config, o middleware.Options) (backend, error) {
 	st, err := store.Open("redis://"+c.Redis, store.Options{Lease: lease})
 	if err != nil {
 		return backend{}, err
 	}
-	sessions, err := middleware.New(st, middleware.Options{
-		Keys:       [][]byte{c.Key},
-		Cookie:     http.Cookie{Name: "session"}, // plain HTTP: no __Host-, no Secure
-		LockWait:   endless,
-		MaxWaiters: crowd,
-		Logger:     slog.New(slog.DiscardHandler),
-		OnError: func(w http.ResponseWriter, _ *http.Request, err error) { // instead of the log
-			http.Error(w, err.Error(), middleware.Status(err))
-		},
-		Mode: func(r *http.Request) middleware.Mode {
-			if r.Method == http.MethodGet {
-				return middleware.ReadOnly
-			}
-			return middleware.Exclusive
-		},
-	})
+	o.Keys = [][]byte{c.Key}
+	o.Cookie = http.Cookie{Name: "session"} // plain HTTP: no __Host-, no Secure
+	o.LockWait, o.MaxWaiters = endless, crowd
+	o.Logger = slog.New(slog.DiscardHandler)
+	o.OnError = func(w http.ResponseWriter, _ *http.Request, err error) { // instead of the log
+		http.Error(w, err.Error(), middleware.Status(err))
+	}
+	o.Mode = func(r *http.Request) middleware.Mode {
+		if r.Method == http.MethodGet {
+			return middleware.ReadOnly
+		}
+		return middleware.Exclusive
+	}
+	sessions, err := middleware.New(st, o)
 	if err != nil {
 		return backend{}, errors.Join(err, st.Close())
 	}

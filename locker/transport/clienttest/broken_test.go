@@ -236,6 +236,14 @@ func neverRecovers(most int) func() broken {
 	}
 }
 
+// elsewhere names another server than the one it has asked.
+var elsewhere = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
+	if r := transport.RouteIn(ctx); r != nil {
+		r.Node = "elsewhere:6379"
+	}
+	return c.Do(ctx, "", commands...)
+}}
+
 // For every promise there is a client that breaks it, and the check finds that out.
 func TestChecksCanFail(t *testing.T) {
 	t.Parallel()
@@ -254,6 +262,7 @@ func TestChecksCanFail(t *testing.T) {
 		"Large":                       always(short1MB),
 		"ArgumentsAreTheCallers":      {sendsLater},
 		"ManyCallers":                 {mixesReplies},
+		"Route":                       always(elsewhere),
 		"RefusedWhenDown":             always(ambiguous),
 		"RefusedWhenOver":             always(ignoresContext, ambiguous),
 		"LostCommand":                 always(repeats, refused),

@@ -62,6 +62,7 @@ var promises = []struct {
 	{"Large", large},
 	{"ArgumentsAreTheCallers", argumentsAreTheCallers},
 	{"ManyCallers", manyCallers},
+	{"Route", route},
 
 	{"RefusedWhenDown", refusedWhenDown},
 	{"RefusedWhenOver", refusedWhenOver},

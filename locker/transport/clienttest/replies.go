@@ -36,6 +36,19 @@ func replies(c *check) {
 	), "<nil>", `"OK"`, `"value"`, "5", `[1 "two" [3 []] <nil>]`, `["value" <nil>]`)
 }
 
+// If the client notes a transport.Route, the node is the one that was asked.
+func route(c *check) {
+	var way transport.Route
+	replies, err := c.open().Do(transport.WithRoute(c.Context(), &way), "k", transport.Command{"SET", "k", "value"})
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.wantShown(replies, `"OK"`)
+	if way.Node != "" && way.Node != c.wire.address || way.Moved > 0 || way.Asked > 0 {
+		c.Errorf("the route is %+v, and the server's address %s", way, c.wire.address)
+	}
+}
+
 // If Redis refuses a command, the reply to that command is an error with Redis's text. The other commands are
 // not affected.
 func errorsAreReplies(c *check) {

@@ -1,0 +1,117 @@
+package scripting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/locker/transport"
+)
+
+// watch makes the runner note each exchange: the command, how many there are, the status, and the error.
+func watch(r *Runner) (all *[]string) {
+	all = new([]string)
+	r.Observe(func(_ context.Context, x *Exchange) {
+		failure := ""
+		switch {
+		case errors.Is(x.Err, transport.ErrRefused):
+			failure = " refused"
+		case x.Err != nil:
+			failure = " maybe done"
+		}
+		*all = append(*all, fmt.Sprintf("%s×%d %s%s", x.Command, x.Commands, x.Status, failure))
+	})
+	return all
+}
+
+// Each try is one exchange, also a try that is repeated: since the connection broke, since Redis does not know the
+// script, or since Redis defers it.
+func TestEachTryIsObserved(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		client transport.Client
+		want   []string
+	}{
+		"once":               {knows(nil), []string{"EVALSHA×1 "}},
+		"an unknown script":  {&fake{}, []string{"EVALSHA×1 NOSCRIPT", "EVAL×1 "}},
+		"a connection broke": {knows(meets(errBroken)), []string{"EVALSHA×1  maybe done", "EVALSHA×1 "}},
+		"deferred":           {knows(meets(refusal(tryAgain))), []string{"EVALSHA×1 TRYAGAIN", "EVALSHA×1 "}},
+		"no node":            {clusterFake{knows(meets(errRefused))}, []string{"EVALSHA×1  refused", "EVALSHA×1 "}},
+		"full":               {knows(meets(refusal("OOM command not allowed"))), []string{"EVALSHA×1 OOM"}},
+		"without a kind":     {knows(meets(refusal("go away"))), []string{"EVALSHA×1 ERR"}},
+		"a panic":            {knows(func(exchange) ([]any, error) { panic("no client") }), []string{"EVALSHA×1  maybe done"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := NewRunner(tt.client, time.Minute)
+			got := watch(r)
+			_, _ = r.Run(t.Context(), echo, Keys{"k"}, "word")
+			if !slices.Equal(*got, tt.want) {
+				t.Errorf("%s: %q, want %q", name, *got, tt.want)
+			}
+			r.Observe(nil)
+			_, _ = r.Run(t.Context(), echo, Keys{"k"}, "word")
+			if len(*got) != len(tt.want) {
+				t.Errorf("%s: it was observed after the end", name)
+			}
+		})
+	}
+}
+
+// Plain commands are told together, by the first of them, with the sizes of what was sent and received.
+func TestPlainCommandsAreObserved(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(knows(func(exchange) ([]any, error) {
+		return []any{"OK", int64(-12), []any{[]byte("abc"), nil, "de"}}, nil
+	}), time.Minute)
+	var got Exchange
+	r.Observe(func(_ context.Context, x *Exchange) { got = *x })
+	_, err := r.RoundTripPlain(t.Context(), "k", transport.Command{"SET", "k", []byte("value")}, transport.Command{"PTTL", "k"}, transport.Command{"MGET", 17, int64(1234)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, received := len("SETkvaluePTTLkMGET171234"), len("OK-12abcde")
+	if got.Command != "SET" || got.Commands != 3 || got.Script != "" || got.Sent != sent || got.Received != received {
+		t.Errorf("%+v, want %d bytes sent and %d received", got, sent, received)
+	}
+}
+
+// An exchange is told even if the client ends the goroutine.
+func TestAnExchangeThatExitsIsObserved(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(knows(func(exchange) ([]any, error) {
+		runtime.Goexit()
+		return nil, nil
+	}), time.Minute)
+	got := watch(r)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.Run(t.Context(), echo, nil, "word")
+	}()
+	<-done
+	if len(*got) != 1 {
+		t.Errorf("%q", *got)
+	}
+}
+
+// If the client knows which server it has asked, the exchange says so.
+func TestTheServerIsObserved(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(knows(func(x exchange) ([]any, error) {
+		*transport.RouteIn(x.ctx) = transport.Route{Node: "node-2:6379", Moved: 1, Asked: 2}
+		return x.next()
+	}), time.Minute)
+	var got Exchange
+	r.Observe(func(_ context.Context, x *Exchange) { got = *x })
+	if _, err := r.Run(t.Context(), echo, nil, "word"); err != nil {
+		t.Fatal(err)
+	}
+	if got.Node != "node-2:6379" || got.Moved != 1 || got.Asked != 2 {
+		t.Errorf("%+v", got)
+	}
+}
