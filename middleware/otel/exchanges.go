@@ -31,8 +31,8 @@ type exchangeKey struct {
 }
 
 // newExchanges leaves the metric of the convention out if the client of Redis has it.
-func newExchanges(m metric.Meter, left bool) exchanges {
-	redirects := newCounter(m, "latchkey.cluster.redirects", "{redirect}",
+func newExchanges(m *meter, left bool) exchanges {
+	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
 		"Times another node of the cluster had to be asked.")
 	x := exchanges{
 		duration: noop.Float64Histogram{},

@@ -1,29 +1,26 @@
 package otellatchkey
 
 import (
-	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/metric"
 )
 
-// now makes gauges of the requests that are under way. They are only looked at when metrics are collected.
-type now struct {
-	active       metric.Int64ObservableUpDownCounter
-	queue        metric.Int64ObservableGauge
-	hold         metric.Float64ObservableGauge
-	holds, waits metric.MeasurementOption
-	open         metric.MeasurementOption
-
-	mu       sync.Mutex
-	attached []*middleware.Sessions
+// gauges are of the requests that are under way when metrics are collected.
+type gauges struct {
+	active             metric.Int64ObservableUpDownCounter
+	queue              metric.Int64ObservableGauge
+	hold               metric.Float64ObservableGauge
+	holds, waits, open metric.MeasurementOption
 }
 
-func newNow(m metric.Meter) *now {
-	n := &now{
+func newGauges(m *meter) gauges {
+	return gauges{
 		active: made(m.Int64ObservableUpDownCounter("latchkey.request.active", metric.WithUnit("{request}"),
 			metric.WithDescription("Requests of this process that hold their session, wait for it, or have it open without a lock."))),
 		queue: made(m.Int64ObservableGauge("latchkey.session.queue.longest", metric.WithUnit("{request}"),
@@ -34,31 +31,57 @@ func newNow(m metric.Meter) *now {
 		waits: metric.WithAttributes(stateKey.String("waits")),
 		open:  metric.WithAttributes(stateKey.String("open")),
 	}
-	made(m.RegisterCallback(n.observe, n.active, n.queue, n.hold))
-	return n
 }
 
-// Attach is called by middleware.New.
-func (n *now) Attach(s *middleware.Sessions) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.attached = append(n.attached, s)
+func (g gauges) observe(o metric.Observer, c census) {
+	o.ObserveInt64(g.active, int64(len(c.held)), g.holds)
+	o.ObserveInt64(g.active, int64(c.waiting()), g.waits)
+	o.ObserveInt64(g.active, int64(c.open), g.open)
+	o.ObserveInt64(g.queue, int64(c.longest()))
+	o.ObserveFloat64(g.hold, c.oldest(time.Now()).Seconds())
 }
 
-func (n *now) observe(_ context.Context, o metric.Observer) error {
-	n.mu.Lock()
-	attached := slices.Clone(n.attached)
-	n.mu.Unlock()
-	var c census
-	for _, s := range attached {
-		c.add(slices.Collect(s.Requests()))
+// attached are all Sessions whose metrics a provider gets, by any number of observers: of a gauge that two observers
+// set, only one value would be left. Sessions that the program has dropped are forgotten.
+type attached struct {
+	mu  sync.Mutex
+	all []weak.Pointer[middleware.Sessions]
+}
+
+var (
+	providersMu sync.Mutex
+	providers   = make(map[metric.MeterProvider]*attached)
+)
+
+func attachedTo(p metric.MeterProvider) *attached {
+	if !reflect.TypeOf(p).Comparable() {
+		return &attached{}
 	}
-	o.ObserveInt64(n.active, int64(len(c.held)), n.holds)
-	o.ObserveInt64(n.active, int64(c.waiting()), n.waits)
-	o.ObserveInt64(n.active, int64(c.open), n.open)
-	o.ObserveInt64(n.queue, int64(c.longest()))
-	o.ObserveFloat64(n.hold, c.oldest(time.Now()).Seconds())
-	return nil
+	providersMu.Lock()
+	defer providersMu.Unlock()
+	if providers[p] == nil {
+		providers[p] = &attached{}
+	}
+	return providers[p]
+}
+
+func (a *attached) add(s *middleware.Sessions) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = slices.DeleteFunc(a.all, func(p weak.Pointer[middleware.Sessions]) bool { return p.Value() == nil })
+	a.all = append(a.all, weak.Make(s))
+}
+
+func (a *attached) count() (c census) {
+	a.mu.Lock()
+	all := slices.Clone(a.all)
+	a.mu.Unlock()
+	for _, p := range all {
+		if s := p.Value(); s != nil {
+			c.add(slices.Collect(s.Requests()))
+		}
+	}
+	return c
 }
 
 // A census counts requests that are under way. Sessions with the same store list the same holds and waits, which count

@@ -46,14 +46,16 @@ func New(o Options) middleware.Observer {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	meter := o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	return &observer{
+	m := &meter{Meter: o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))}
+	by := &observer{
 		options:   o,
-		requests:  newRequests(meter),
-		exchanges: newExchanges(meter, o.LeaveRedis),
-		sessions:  newSessions(meter),
-		now:       newNow(meter),
+		requests:  newRequests(m),
+		exchanges: newExchanges(m, o.LeaveRedis),
+		sessions:  newSessions(m),
+		attached:  attachedTo(o.MeterProvider),
 	}
+	m.whenCollected(by.attached)
+	return by
 }
 
 type observer struct {
@@ -61,8 +63,11 @@ type observer struct {
 	requests  requests
 	exchanges exchanges
 	sessions  sessions
-	*now
+	attached  *attached
 }
+
+// Attach is called by middleware.New.
+func (o *observer) Attach(s *middleware.Sessions) { o.attached.add(s) }
 
 // Observe is called by package middleware.
 func (o *observer) Observe(ctx context.Context, e middleware.Event) {
@@ -82,6 +87,24 @@ func (o *observer) Observe(ctx context.Context, e middleware.Event) {
 	if span.IsRecording() {
 		o.trace(ctx, span, e)
 	}
+}
+
+// A meter makes instruments. It knows its counters, whose counts OpenTelemetry gets when metrics are collected.
+type meter struct {
+	metric.Meter
+	counters []*counter
+}
+
+// whenCollected is called when all counters are made.
+func (m *meter) whenCollected(by *attached) {
+	g := newGauges(m)
+	made(m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		for _, c := range m.counters {
+			c.flush(ctx)
+		}
+		g.observe(o, by.count())
+		return nil
+	}, g.active, g.queue, g.hold))
 }
 
 // made reports an error of OpenTelemetry as OpenTelemetry wants it. The instrument works nevertheless, or does nothing.

@@ -36,11 +36,11 @@ type requestSeries struct {
 	wait, hold []metric.RecordOption
 }
 
-func newRequests(m metric.Meter) requests {
-	total := newCounter(m, "latchkey.requests", "{request}", "Requests that used their session.")
-	reruns := newCounter(m, "latchkey.request.reruns", "{rerun}",
+func newRequests(m *meter) requests {
+	total := m.counter("latchkey.requests", "{request}", "Requests that used their session.")
+	reruns := m.counter("latchkey.request.reruns", "{rerun}",
 		"Further runs of handlers, since another request had changed the session during an Optimistic run.")
-	rejected := newCounter(m, "latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")
+	rejected := m.counter("latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")
 	return requests{
 		wait: made(m.Float64Histogram("latchkey.session.wait.duration", metric.WithUnit("s"),
 			metric.WithDescription("Time for which a request has waited for the lock of its session."),

@@ -3,7 +3,6 @@ package otellatchkey
 import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 // happenings has a counter for each thing that a SessionEvent tells of, and how it may happen. What a later version
@@ -34,10 +33,10 @@ type sessions struct {
 
 type sessionKey struct{ how, failure string }
 
-func newSessions(m metric.Meter) sessions {
+func newSessions(m *meter) sessions {
 	s := sessions{make(map[string]*table[sessionKey, *count])}
 	for what, h := range happenings {
-		total := newCounter(m, h.name, h.unit, h.description)
+		total := m.counter(h.name, h.unit, h.description)
 		s.series[what] = newSessionTable(total)
 		for _, how := range h.hows {
 			s.series[what].of(sessionKey{how: how})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
 func TestWhatHappensToSessions(t *testing.T) {
@@ -52,4 +53,17 @@ func TestCountersExistFromTheStart(t *testing.T) {
 			t.Errorf("%s is not exported", want)
 		}
 	}
+}
+
+// Two observers of one program count together, although each counts for itself.
+func TestTwoObservers(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	for range 2 {
+		tell(New(Options{MeterProvider: provider}), &middleware.SessionEvent{What: "began"}, &middleware.RequestEvent{Outcome: "began"})
+	}
+	same(t, measured(t, reader),
+		"latchkey.session.began sum=2",
+		"latchkey.requests latchkey.mode=exclusive latchkey.outcome=began sum=2")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/codes"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -26,6 +27,12 @@ func sampled(t *testing.T) (context.Context, func() []sdktrace.ReadOnlySpan) {
 		server.End()
 		return spans.Ended()
 	}
+}
+
+// traced returns an observer without metrics.
+func traced(o Options) middleware.Observer {
+	o.MeterProvider = noopmetric.NewMeterProvider()
+	return New(o)
 }
 
 // lines describes spans: kind, name, when they start and end in milliseconds after a time, their status, and what is
@@ -55,7 +62,7 @@ func lines(spans []sdktrace.ReadOnlySpan, after time.Time) (all []string) {
 func TestTraceOfARequest(t *testing.T) {
 	t.Parallel()
 	ctx, ended := sampled(t)
-	o := New(Options{})
+	o := traced(Options{})
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	for _, e := range []middleware.Event{
@@ -93,7 +100,7 @@ func TestTraceOfARequest(t *testing.T) {
 func TestTraceOfARequestThatFails(t *testing.T) {
 	t.Parallel()
 	ctx, ended := sampled(t)
-	o := New(Options{})
+	o := traced(Options{})
 	start := time.Now()
 	o.Observe(ctx, &middleware.ExchangeEvent{
 		Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOPERM", Began: start, Took: time.Millisecond,
@@ -122,7 +129,7 @@ func TestOptionsOfSpans(t *testing.T) {
 		"a no-op trace": {Options{TracerProvider: nooptrace.NewTracerProvider()}, 1, 0},
 	} {
 		ctx, ended := sampled(t)
-		o := New(c.options)
+		o := traced(c.options)
 		o.Observe(ctx, exchange)
 		o.Observe(ctx, request)
 		spans, ids := ended(), 0
@@ -145,7 +152,7 @@ func TestNoSpansOutsideOfATrace(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	o := New(Options{TracerProvider: provider})
+	o := traced(Options{TracerProvider: provider})
 	over, server := provider.Tracer("server").Start(t.Context(), "request")
 	server.End()
 	for _, ctx := range []context.Context{context.Background(), spanned(sdktrace.NeverSample()), over} {
