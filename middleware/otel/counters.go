@@ -11,6 +11,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// A meter makes instruments, and knows its counters.
+type meter struct {
+	metric.Meter
+	counters []*counter
+}
+
 // A counter is counted here, and added to OpenTelemetry's when metrics are collected: each Add of its SDK would cost a
 // request ten times as much.
 type counter struct {
@@ -48,6 +54,13 @@ func (c *counter) of(attributes ...attribute.KeyValue) *count {
 		c.series[set.Equivalent()] = n
 	}
 	return n
+}
+
+// flush is called when metrics are collected.
+func (m *meter) flush(ctx context.Context) {
+	for _, c := range m.counters {
+		c.flush(ctx)
+	}
 }
 
 func (c *counter) flush(ctx context.Context) {

@@ -41,8 +41,8 @@ func (g gauges) observe(o metric.Observer, c census) {
 	o.ObserveFloat64(g.hold, c.oldest(time.Now()).Seconds())
 }
 
-// attached are all Sessions whose metrics a provider gets, by any number of observers: of a gauge that two observers
-// set, only one value would be left. Sessions that the program has dropped are forgotten.
+// attached are all Sessions whose metrics a provider gets, by any number of observers. Only the first of these sets the
+// gauges: requests must not be counted twice, and of a gauge that two set, only one value would be left. Sessions that the program has dropped are forgotten.
 type attached struct {
 	mu  sync.Mutex
 	all []weak.Pointer[middleware.Sessions]
@@ -53,16 +53,18 @@ var (
 	providers   = make(map[metric.MeterProvider]*attached)
 )
 
-func attachedTo(p metric.MeterProvider) *attached {
+func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 	if !reflect.TypeOf(p).Comparable() {
-		return &attached{}
+		return &attached{}, true
 	}
 	providersMu.Lock()
 	defer providersMu.Unlock()
-	if providers[p] == nil {
-		providers[p] = &attached{}
+	a, known := providers[p]
+	if !known {
+		a = &attached{}
+		providers[p] = a
 	}
-	return providers[p]
+	return a, !known
 }
 
 func (a *attached) add(s *middleware.Sessions) {

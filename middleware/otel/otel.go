@@ -47,14 +47,22 @@ func New(o Options) middleware.Observer {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
 	m := &meter{Meter: o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))}
+	attached, first := attachedTo(o.MeterProvider)
 	by := &observer{
 		options:   o,
 		requests:  newRequests(m),
 		exchanges: newExchanges(m, o.LeaveRedis),
 		sessions:  newSessions(m),
-		attached:  attachedTo(o.MeterProvider),
+		attached:  attached,
 	}
-	m.whenCollected(by.attached)
+	g := newGauges(m)
+	made(m.RegisterCallback(func(ctx context.Context, into metric.Observer) error {
+		m.flush(ctx)
+		if first {
+			g.observe(into, attached.count())
+		}
+		return nil
+	}, g.active, g.queue, g.hold))
 	return by
 }
 
@@ -87,24 +95,6 @@ func (o *observer) Observe(ctx context.Context, e middleware.Event) {
 	if span.IsRecording() {
 		o.trace(ctx, span, e)
 	}
-}
-
-// A meter makes instruments. It knows its counters, whose counts OpenTelemetry gets when metrics are collected.
-type meter struct {
-	metric.Meter
-	counters []*counter
-}
-
-// whenCollected is called when all counters are made.
-func (m *meter) whenCollected(by *attached) {
-	g := newGauges(m)
-	made(m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		for _, c := range m.counters {
-			c.flush(ctx)
-		}
-		g.observe(o, by.count())
-		return nil
-	}, g.active, g.queue, g.hold))
 }
 
 // made reports an error of OpenTelemetry as OpenTelemetry wants it. The instrument works nevertheless, or does nothing.

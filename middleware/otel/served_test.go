@@ -32,7 +32,7 @@ func serveSite(t *testing.T) *served {
 	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	o := New(Options{MeterProvider: provider})
-	_ = New(Options{MeterProvider: provider}) // of other Sessions: its gauges must not hide those of the first
+	_ = New(Options{MeterProvider: provider}) // of other Sessions: it must not count the same requests again
 	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{})}
 	s.free = sync.OnceFunc(func() { close(s.leave) })
 	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}, LockWait: time.Minute})
