@@ -13,12 +13,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// request are the events of one exclusive request: it acquires its session, and commits it.
+// usualEvents are those of one exclusive request that is alone: it acquires its session, commits and releases it.
 func usualEvents() []middleware.Event {
 	now := time.Now()
 	return []middleware.Event{
 		&middleware.ExchangeEvent{Script: "take", Command: "EVALSHA", Commands: 1, Node: "127.0.0.1:6379", Began: now, Took: 90 * time.Microsecond},
 		&middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Node: "127.0.0.1:6379", Holds: 1, Began: now, Took: 90 * time.Microsecond},
+		&middleware.SessionEvent{Session: "id", What: "released", How: "free", Time: now},
 		&middleware.RequestEvent{
 			Session: "id", Label: "POST /cart", Method: "POST", Route: "/cart", Mode: middleware.Exclusive,
 			Arrived: now, Acquired: now, Committed: now, Done: now, Waited: 100 * time.Microsecond, Held: time.Millisecond,
@@ -46,26 +47,29 @@ func spanned(sampler sdktrace.Sampler) context.Context {
 	return deep(ctx)
 }
 
+// BenchmarkRequest is what a request that is alone costs, and one of a busy session, to which the session was passed on.
+// In a sampled trace it includes the server's span.
 func BenchmarkRequest(b *testing.B) {
-	for name, c := range map[string]struct {
-		meters metric.MeterProvider
-		ctx    context.Context
-	}{
-		"metrics":                   {meters(), deep(context.Background())},
-		"metrics, unsampled trace":  {meters(), spanned(sdktrace.NeverSample())},
-		"metrics, sampled trace":    {meters(), spanned(sdktrace.AlwaysSample())},
-		"no metrics, unsampled":     {nometric.NewMeterProvider(), spanned(sdktrace.NeverSample())},
-		"no metrics, sampled trace": {nometric.NewMeterProvider(), spanned(sdktrace.AlwaysSample())},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			o, events := New(Options{MeterProvider: c.meters}), usualEvents()
-			for b.Loop() {
-				for _, e := range events {
-					o.Observe(c.ctx, e)
-				}
+	for name, meters := range map[string]metric.MeterProvider{"metrics": meters(), "no metrics": nometric.NewMeterProvider()} {
+		for sampled, sampler := range map[string]sdktrace.Sampler{"no trace": nil, "unsampled": sdktrace.NeverSample(), "sampled": sdktrace.AlwaysSample()} {
+			for busy, events := range map[string][]middleware.Event{"alone": usualEvents(), "passed on": usualEvents()[3:]} {
+				b.Run(name+", "+sampled+", "+busy, func(b *testing.B) {
+					b.ReportAllocs()
+					o, ctx := New(Options{MeterProvider: meters}), deep(context.Background())
+					if sampler != nil {
+						ctx = spanned(sampler)
+					}
+					for b.Loop() {
+						if sampled == "sampled" {
+							ctx = spanned(sampler) // a span that gets longer and longer would be slow
+						}
+						for _, e := range events {
+							o.Observe(ctx, e)
+						}
+					}
+				})
 			}
-		})
+		}
 	}
 }
 
@@ -79,7 +83,7 @@ func TestNoAllocationWithoutASpan(t *testing.T) {
 		"metrics, unsampled trace": {meters(), spanned(sdktrace.NeverSample())},
 		"unsampled trace":          {nometric.NewMeterProvider(), spanned(sdktrace.NeverSample())},
 	} {
-		o, events := New(Options{MeterProvider: c.meters}), append(usualEvents(), &middleware.SessionEvent{What: "released", How: "free"})
+		o, events := New(Options{MeterProvider: c.meters}), usualEvents()
 		observe := func() {
 			for _, e := range events {
 				o.Observe(c.ctx, e)
