@@ -34,7 +34,7 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 	if len(s.backlogs) == 0 && !trace.IsEnabled() {
 		return nil
 	}
-	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived, Runs: 1}}
+	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived}}
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
 	}
@@ -56,7 +56,7 @@ func (o *observation) Collect(e any) {
 	switch e := e.(type) {
 	case records.Opened:
 		r := &o.event
-		if r.Acquired.IsZero() { // what counts is what it found when it came
+		if r.Acquired.IsZero() || r.Label == "" { // what counts is what it found when it first asked for the lock
 			r.Queue, r.Behind, r.BehindProcess = e.Ahead, e.Behind, e.Process
 		}
 		r.Passed = r.Passed || e.Passed
@@ -64,7 +64,7 @@ func (o *observation) Collect(e any) {
 			r.Bytes = e.Bytes
 		}
 		return
-	case records.Written:
+	case records.Size:
 		o.event.Bytes = int(e)
 		return
 	case *records.Exchange:
@@ -114,14 +114,18 @@ func (o *observation) waited(label string, d time.Duration, acquired bool) {
 	}
 }
 
-// opened tells that the session with this id is open.
-func (o *observation) opened(id string) {
+// opened tells that the session with this id is open. If from is none, nothing is stored yet.
+func (o *observation) opened(id string, from origin) {
 	if o == nil {
 		return
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.keeping = true
+	if from == none {
+		return
+	}
 	o.event.Session = id
 	if o.task != nil {
 		trace.Log(o.Context, "session", id)
@@ -129,26 +133,34 @@ func (o *observation) opened(id string) {
 	if o.event.Acquired.IsZero() {
 		o.event.Acquired = now
 	}
-	o.keeping = true
 }
 
 // outcomes are those of the actions of a commit.
 var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
 
 // committed tells of a commit that was tried. It is called with request.mu held.
-func (o *observation) committed(c *commit, err error) {
+func (o *observation) committed(do action, err error) {
 	if o == nil || err != nil { // the error is told by failed, or the handler runs again
 		return
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e := &o.event
-	e.Committed, e.Outcome = now, outcomes[c.do]
-	e.Began = e.Began || c.do == create
-	e.Renewed = e.Renewed || c.do == renew
-	e.LoggedIn = e.LoggedIn || c.change.User != "" && (c.do == create || c.do == renew)
-	e.Ended = e.Ended || c.do == destroy
+	o.event.Committed, o.event.Outcome = now, outcomes[do]
+}
+
+// did tells what the request has done to its session's id.
+func (o *observation) did(e event) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := &o.event
+	r.Began = r.Began || e.do == create
+	r.Renewed = r.Renewed || e.do == renew
+	r.LoggedIn = r.LoggedIn || e.how == "login"
+	r.Ended = r.Ended || e.how == "destroy"
 }
 
 // abandoned tells that the handler has panicked before its commit.
@@ -212,12 +224,11 @@ func (o *observation) dead() {
 	o.event.Dead++
 }
 
-// runsAgain tells that the handler runs again, for rq.
-func (o *observation) runsAgain(rq *request) {
+// runs tells that the handler is about to run, or the function of an Update.
+func (o *observation) runs() {
 	if o == nil {
 		return
 	}
-	o.rq = rq
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.event.Runs++
@@ -229,14 +240,17 @@ func (o *observation) tell() {
 	if o == nil {
 		return
 	}
+	kept, _ := o.take()
+	o.sessions.tellAll(context.WithoutCancel(o.Context), kept, 0)
+}
+
+// take returns what was kept, which counts in the request's event as it is now.
+func (o *observation) take() (kept []Event, e RequestEvent) {
 	o.mu.Lock()
-	kept := o.kept
+	defer o.mu.Unlock()
+	kept, e = o.kept, o.event
 	o.kept, o.keeping = nil, false
-	o.mu.Unlock()
-	ctx := context.WithoutCancel(o.Context)
-	for _, e := range kept {
-		o.sessions.tellAll(ctx, e)
-	}
+	return kept, e
 }
 
 // finish tells what is left, and then the request's event if it has used a session.
@@ -248,18 +262,15 @@ func (o *observation) finish() {
 	if o.task != nil {
 		defer o.task.End()
 	}
-	o.tell()
-	o.mu.Lock()
-	e := o.event
-	o.mu.Unlock()
-	if e.Acquired.IsZero() && e.RoundTrips == 0 && e.Err == nil && e.UnknownKey+e.Refused == 0 {
-		return
+	kept, e := o.take()
+	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
+		if rq := o.rq; rq != nil {
+			e.describe(rq)
+		}
+		e.Done = time.Now()
+		kept = append(kept, &e)
 	}
-	if rq := o.rq; rq != nil {
-		e.describe(rq)
-	}
-	e.Done = time.Now()
-	o.sessions.tellAll(context.WithoutCancel(o.Context), &e)
+	o.sessions.tellAll(context.WithoutCancel(o.Context), kept, 0)
 }
 
 // describe says which request it was, when that is over.

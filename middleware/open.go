@@ -68,9 +68,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
-		if rq.origin != none {
-			rq.seen.opened(rq.identity.knownID())
-		}
+		rq.seen.opened(rq.identity.knownID(), rq.origin)
 		for _, old := range o.gaveWay {
 			rq.addEvent(event{do: destroy, old: old, how: "gave_way"})
 		}
@@ -132,6 +130,7 @@ func (o *opening) claim(id string, record records.Record) error {
 	} else if hold != nil {
 		rq.hold = nil
 		hold.GiveUp(context.WithoutCancel(o.ctx), begun, err)
+		rq.seen.released()
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
 		rq.first = nil

@@ -18,13 +18,14 @@ import (
 // To look at a session without extending it, leave the timeouts of t zero, or set Quiet. Without a TTL no timeout is
 // extended. Without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
+	looks := t.TTL == 0 // perhaps at a session that is not that of the request
 	if t.Quiet {
 		t.TTL = 0
 	}
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	text, mark, _, err := s.readRecord(ctx, id, t)
-	if s.observed() {
-		s.Tell(ctx, Opened{Bytes: len(text)})
+	if err == nil && !looks {
+		s.sized(ctx, len(text))
 	}
 	var record Record
 	if err == nil {

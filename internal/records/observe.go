@@ -17,7 +17,7 @@ import (
 // is possible with a mutex held, since neither a Collector nor an observer may do more then than to take a note.
 // Without observers nothing is told, and that costs one comparison.
 
-// What is told: an *[Exchange], a *[Notice], an [Opened] or a [Written].
+// What is told: an *[Exchange], a *[Notice], an [Opened] or a [Size].
 type (
 	// An Exchange is told after each exchange with Redis.
 	Exchange = scripting.Exchange
@@ -27,15 +27,15 @@ type (
 		Time                   time.Time
 		Err                    error
 	}
-	// Opened is told when a session was locked or read, and also when that has failed after a wait.
+	// Opened is told when a session was locked, and also when that has failed after a wait.
 	Opened struct {
 		Ahead           int    // in line when the request came
 		Process, Behind string // whom it waited for: another process, or "" for this one; and the label
 		Passed          bool   // the request before it in line has passed the session on
 		Bytes           int    // of the record, if it is known
 	}
-	// Written is told before a record is sent: its size.
-	Written int
+	// Size is the size of the session's record, when it was read without a lock, or before it is sent.
+	Size int
 )
 
 // A Collector takes a note of what happens on behalf of a request. Its request's context has it, by [CollectorKey].
@@ -115,10 +115,10 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 	s.Tell(ctx, o)
 }
 
-// written tells of a record that is about to be sent.
-func (s *Engine) written(ctx context.Context, size int) {
+// sized tells the size of a session's record.
+func (s *Engine) sized(ctx context.Context, size int) {
 	if s.observed() {
-		s.Tell(ctx, Written(size))
+		s.Tell(ctx, Size(size))
 	}
 }
 
