@@ -129,7 +129,11 @@ func (o *opening) claim(id string, record records.Record) error {
 		hold.Claimed()
 	} else if hold != nil {
 		rq.hold = nil
-		hold.GiveUp(context.WithoutCancel(o.ctx), begun, err)
+		silent := err
+		if end, ok := o.ctx.Deadline(); ok && !time.Now().Before(end) || o.ctx.Err() != nil {
+			silent = nil // Redis had only the rest of the request's time, which says nothing to the next in line
+		}
+		hold.GiveUp(context.WithoutCancel(o.ctx), begun, silent)
 		rq.seen.released()
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
