@@ -335,6 +335,7 @@ func (rw *response) run(next http.Handler) {
 	if offers[http.Hijacker](rw.around) {
 		writer = hijackable{rw}
 	}
+	rq.seen.runs()
 	func() {
 		defer rq.copyBack(r)
 		next.ServeHTTP(writer, r)
