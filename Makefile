@@ -5,7 +5,7 @@ STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 
 # Further modules, so that their dependencies stay out of this one.
-MODULES = cmd/bench cmd/latchkey store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration internal/release
+MODULES = cmd/bench cmd/latchkey middleware/otel store/goredisstore store/rueidisstore internal/browser internal/faults internal/frameworks internal/migration internal/prometheus internal/release
 
 .PHONY: test test-all next-go release modules servers test-servers model simulate defects faults soak check fuzz e2e bench setup
 
@@ -26,16 +26,19 @@ test-all: setup
 	$(MAKE) e2e
 
 # The tests of the other modules: both clients, on one server and on clusters, the operator's
-# command, the benchmarks, frameworks, the move from other libraries.
+# command, metrics and traces, the benchmarks, frameworks, the move from other libraries.
 modules: setup
 	@.ci/nginx
 	@.ci/shells
+	@.ci/prometheus
 	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd store/rueidisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd cmd/latchkey && $(GO) test -race -shuffle=on ./...
 	cd cmd/bench && $(GO) test -race -shuffle=on ./...
 	cd internal/frameworks && $(GO) test -race -shuffle=on ./...
 	cd internal/migration && $(GO) test -race -shuffle=on ./...
+	cd middleware/otel && $(GO) test -race -shuffle=on ./...
+	cd internal/prometheus && $(GO) test -race -shuffle=on ./...
 	cd internal/release && $(GO) test -shuffle=on ./...
 
 # The tests of the packages that programs use, with the other release of Go that Go supports.

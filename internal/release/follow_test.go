@@ -170,8 +170,8 @@ func TestInstall(t *testing.T) {
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{
-		"root first": {root, root + "/store/rueidisstore", root + "/store/goredisstore"},
-		"root last":  {root + "/store/goredisstore", root + "/store/rueidisstore", root},
+		"root first": {root, root + "/store/rueidisstore", root + "/store/goredisstore", root + "/middleware/otel"},
+		"root last":  {root + "/middleware/otel", root + "/store/goredisstore", root + "/store/rueidisstore", root},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ const root = "github.com/a2139e8d/latchkey"
 
 // published are the directories of the modules that users get. Each module requires only modules before it, so
 // this is also the order in which they are tagged.
-var published = []string{".", "store/goredisstore", "store/rueidisstore", "cmd/latchkey"}
+var published = []string{".", "middleware/otel", "store/goredisstore", "store/rueidisstore", "cmd/latchkey"}
 
 // pathOf returns the path of the module in a directory of the repository.
 func pathOf(dir string) string { return strings.TrimSuffix(root+"/"+filepath.ToSlash(dir), "/.") }

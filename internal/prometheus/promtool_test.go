@@ -1,0 +1,86 @@
+package prometheus
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program returns the path of promtool or prometheus: from the PATH, or where .ci/prometheus has put it. It is empty
+// if there is none.
+func program(name string) string {
+	for _, path := range []string{name, filepath.Join("../../bin/prometheus", name)} {
+		if found, err := exec.LookPath(path); err == nil {
+			found, _ = filepath.Abs(found)
+			return found
+		}
+	}
+	return ""
+}
+
+// Tests with promtool or prometheus are skipped if there is none. That must not go unnoticed, so this one test fails.
+func TestPrometheusIsThere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"promtool", "prometheus"} {
+		if program(name) == "" {
+			t.Errorf("there is no %s: the alerts, the dashboard and what is exported are not checked. Run .ci/prometheus, which installs nothing", name)
+		}
+	}
+}
+
+// promtool runs promtool with an input, and fails the test if promtool does not succeed.
+func promtool(t *testing.T, input string, args ...string) {
+	t.Helper()
+	path := program("promtool")
+	if path == "" {
+		t.Skip("there is no promtool")
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Stdin = strings.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// What is exported can be read, and its names, units and descriptions are as Prometheus wants them.
+func TestPrometheusLikesWhatIsExported(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.visit()
+	promtool(t, s.text(), "check", "metrics")
+}
+
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	promtool(t, "", "check", "rules", "../../middleware/otel/prometheus/alerts.yml")
+	promtool(t, "", "test", "rules", "../../middleware/otel/prometheus/alerts_test.yml")
+}
+
+// Each alert is tested.
+func TestEachAlertIsTested(t *testing.T) {
+	t.Parallel()
+	alerts, tests := read(t, "../../middleware/otel/prometheus/alerts.yml"), read(t, "../../middleware/otel/prometheus/alerts_test.yml")
+	n := 0
+	for line := range strings.Lines(alerts) {
+		if _, name, ok := strings.Cut(line, "- alert: "); ok {
+			n++
+			if !strings.Contains(tests, strings.TrimSpace(name)) {
+				t.Errorf("%s is not tested", strings.TrimSpace(name))
+			}
+		}
+	}
+	if n < 6 {
+		t.Errorf("there are %d alerts", n)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

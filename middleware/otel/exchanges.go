@@ -1,0 +1,121 @@
+package otellatchkey
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"strconv"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+)
+
+// exchangeTimes are the buckets that the convention advises, and two below a millisecond.
+var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10}
+
+// exchanges are the metrics of ExchangeEvents.
+type exchanges struct {
+	duration     metric.Float64Histogram
+	batch        metric.Int64Histogram
+	moved, asked *count
+	series       *table[exchangeKey, []metric.RecordOption]
+}
+
+// An exchangeKey is what the attributes of an exchange depend on. failure is the error.type if there is no reply.
+type exchangeKey struct {
+	script, command, node, status, failure string
+	batch                                  bool
+}
+
+// newExchanges leaves the metric of the convention out if the client of Redis has it.
+func newExchanges(m *meter, left bool) exchanges {
+	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
+		"Times another node of the cluster had to be asked.")
+	x := exchanges{
+		duration: noop.Float64Histogram{},
+		batch: made(m.Int64Histogram("latchkey.commit.batch.size", metric.WithUnit("{request}"),
+			metric.WithDescription("Requests whose changes one commit has stored."),
+			metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128))),
+		moved:  redirects.of(howKey.String("moved")),
+		asked:  redirects.of(howKey.String("asked")),
+		series: newExchangeTable(),
+	}
+	if !left {
+		x.duration = made(m.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
+			metric.WithDescription("Duration of database client operations."),
+			metric.WithExplicitBucketBoundaries(exchangeTimes...)))
+	}
+	return x
+}
+
+func newExchangeTable() *table[exchangeKey, []metric.RecordOption] {
+	scripts, commands, nodes, statuses := words(32), keywords(32), texts(128), keywords(32)
+	bound := func(k exchangeKey) exchangeKey {
+		k.script, k.command = scripts.word(k.script), commands.word(k.command)
+		k.node, k.status = nodes.word(k.node), statuses.word(k.status)
+		return k
+	}
+	series := func(k exchangeKey) []metric.RecordOption { return recordOf(k.attributes()...) }
+	full := func() []metric.RecordOption { return recordOf(semconv.DBSystemNameRedis, overflow) }
+	return newTable(bound, series, full)
+}
+
+func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent) {
+	x.duration.Record(ctx, e.Took.Seconds(), x.series.of(exchangeKeyOf(e))...)
+	if e.Holds > 0 {
+		x.batch.Record(ctx, int64(e.Holds))
+	}
+	if e.Moved|e.Asked != 0 {
+		x.moved.Add(int64(e.Moved))
+		x.asked.Add(int64(e.Asked))
+	}
+}
+
+func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {
+	return exchangeKey{e.Script, e.Command, e.Node, e.Status, failure(e.Err), e.Commands > 1}
+}
+
+// operation is the db.operation.name. The commands of a batch differ: mostly a script follows others.
+func (k exchangeKey) operation() string {
+	if k.batch {
+		return "PIPELINE"
+	}
+	return cmp.Or(k.command, other)
+}
+
+// attributes are those that the convention has for Redis, for metrics and spans. The text of the query is none of
+// them, since keys and records are in it.
+func (k exchangeKey) attributes() []attribute.KeyValue {
+	attributes := append(make([]attribute.KeyValue, 0, 12),
+		semconv.DBSystemNameRedis, semconv.DBOperationName(k.operation()))
+	if k.script != "" {
+		attributes = append(attributes, semconv.DBStoredProcedureName(k.script))
+	}
+	if k.node != "" {
+		attributes = appendAddress(attributes, k.node)
+	}
+	if k.status != "" {
+		attributes = append(attributes, semconv.DBResponseStatusCode(k.status))
+	}
+	return appendErrorType(attributes, k.errorType())
+}
+
+// errorType is by convention the same as the status, if there is one.
+func (k exchangeKey) errorType() string { return cmp.Or(k.status, k.failure) }
+
+// appendAddress appends server.address and, unless it is Redis's default, server.port. A Unix socket has no port.
+func appendAddress(attributes []attribute.KeyValue, node string) []attribute.KeyValue {
+	host, digits, err := net.SplitHostPort(node)
+	port, notNumber := strconv.Atoi(digits)
+	if err != nil || notNumber != nil {
+		return append(attributes, semconv.ServerAddress(node))
+	}
+	attributes = append(attributes, semconv.ServerAddress(host))
+	if port == 6379 {
+		return attributes
+	}
+	return append(attributes, semconv.ServerPort(port))
+}

@@ -1,0 +1,82 @@
+package otellatchkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+)
+
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	tell(o, &middleware.ExchangeEvent{
+		Script: "commit", Command: "EVALSHA", Commands: 1, Node: "node-1:7000", Holds: 5, Moved: 1, Asked: 2, Took: 500 * time.Millisecond,
+	})
+	same(t, measured(t, reader),
+		"db.client.operation.duration db.operation.name=EVALSHA db.stored_procedure.name=commit db.system.name=redis "+
+			"server.address=node-1 server.port=7000 count=1 sum=0.5",
+		"latchkey.commit.batch.size count=1 sum=5",
+		"latchkey.cluster.redirects latchkey.how=moved sum=1",
+		"latchkey.cluster.redirects latchkey.how=asked sum=2")
+}
+
+// Commands that are sent together are one operation. Their names may differ, so the convention wants none of them.
+func TestExchangeOfSeveralCommands(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	tell(o, &middleware.ExchangeEvent{Script: "commit", Command: "SET", Commands: 3, Node: "[::1]:6379", Took: time.Second},
+		&middleware.ExchangeEvent{Command: "GET", Commands: 1, Node: "/run/redis.sock", Took: time.Second})
+	same(t, measured(t, reader),
+		"db.client.operation.duration db.operation.name=PIPELINE db.stored_procedure.name=commit db.system.name=redis server.address=::1 count=1 sum=1",
+		"db.client.operation.duration db.operation.name=GET db.system.name=redis server.address=/run/redis.sock count=1 sum=1")
+}
+
+// The first word of Redis's error is the status, and the error.type. Without a reply there is no status.
+func TestExchangeThatFails(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	tell(o, &middleware.ExchangeEvent{Command: "EVALSHA", Commands: 1, Status: "OOM", Took: time.Second},
+		&middleware.ExchangeEvent{Command: "EVALSHA", Commands: 1, Err: context.DeadlineExceeded, Took: time.Second})
+	same(t, measured(t, reader),
+		"db.client.operation.duration db.operation.name=EVALSHA db.response.status_code=OOM db.system.name=redis error.type=OOM count=1 sum=1",
+		"db.client.operation.duration db.operation.name=EVALSHA db.system.name=redis error.type=timeout count=1 sum=1")
+}
+
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{context.Canceled, "canceled"},
+		{fmt.Errorf("wrapped: %w", context.DeadlineExceeded), "timeout"},
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, "timeout"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection_refused"},
+		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "connection_closed"},
+		{io.EOF, "connection_closed"},
+		{errors.New("user ada: too many keys"), "_OTHER"},
+	} {
+		if got := failure(c.err); got != c.want {
+			t.Errorf("the failure of %v is %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+// If the client of Redis has metrics of its own, only what it does not know is left.
+func TestLeaveRedis(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{LeaveRedis: true})
+	tell(o, &middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Holds: 1, Moved: 1, Took: time.Second})
+	same(t, measured(t, reader),
+		"latchkey.commit.batch.size count=1 sum=1",
+		"latchkey.cluster.redirects latchkey.how=moved sum=1")
+}

@@ -1,0 +1,25 @@
+package otellatchkey
+
+import "go.opentelemetry.io/otel/attribute"
+
+// The attributes for which OpenTelemetry has no convention. All others are those of package semconv.
+const (
+	modeKey    = attribute.Key("latchkey.mode")
+	outcomeKey = attribute.Key("latchkey.outcome")
+	howKey     = attribute.Key("latchkey.how")
+	passedKey  = attribute.Key("latchkey.passed")
+	stateKey   = attribute.Key("latchkey.state")
+
+	// Of spans only.
+	waitKey          = attribute.Key("latchkey.wait.duration") // seconds
+	holdKey          = attribute.Key("latchkey.hold.duration") // seconds
+	queueKey         = attribute.Key("latchkey.queue.length")
+	behindKey        = attribute.Key("latchkey.behind.label")
+	behindProcessKey = attribute.Key("latchkey.behind.process")
+	runsKey          = attribute.Key("latchkey.runs")
+	roundTripsKey    = attribute.Key("latchkey.round_trips")
+	recordSizeKey    = attribute.Key("latchkey.record.size")
+	batchSizeKey     = attribute.Key("latchkey.commit.batch.size")
+	sentKey          = attribute.Key("latchkey.redis.sent") // bytes
+	receivedKey      = attribute.Key("latchkey.redis.received")
+)

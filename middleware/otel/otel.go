@@ -1,0 +1,106 @@
+// Package otellatchkey makes metrics and spans of what Latchkey's sessions do, by OpenTelemetry's conventions.
+//
+// Import it with its name, as editors do by themselves:
+//
+//	import otellatchkey "github.com/a2139e8d/latchkey/middleware/otel"
+//
+// The directory's README.md lists the metrics and spans, and has alerts for Prometheus and a dashboard for Grafana.
+//
+// requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges of the
+// requests that are under way. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the
+// events have in them. failures.go and names.go have the values and names that several of these share.
+package otellatchkey
+
+import (
+	"context"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope names this package in what it exports.
+const scope = "github.com/a2139e8d/latchkey/middleware/otel"
+
+// Options are useful as they are.
+type Options struct {
+	// MeterProvider gets the metrics; default otel.GetMeterProvider(). A noop.MeterProvider switches metrics off.
+	MeterProvider metric.MeterProvider
+	// TracerProvider gets the spans; default: the provider of the span that the request's context has. A
+	// noop.TracerProvider switches spans off.
+	TracerProvider trace.TracerProvider
+	// LeaveRedis leaves the spans and the metric of the exchanges with Redis to the instrumentation of the Redis
+	// client, such as redisotel. Without it they would be there twice.
+	LeaveRedis bool
+	// SessionID adds the public ID of the session to spans, as session.id.
+	SessionID bool
+}
+
+// New returns an observer for the Options of package middleware. It may observe several Sessions.
+//
+// Spans are only made in a trace that is being recorded: when the request's context has a span of the server, such as
+// that of otelhttp, and this span is sampled.
+func New(o Options) middleware.Observer {
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	m := &meter{Meter: o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))}
+	attached, first := attachedTo(o.MeterProvider)
+	by := &observer{
+		options:   o,
+		requests:  newRequests(m),
+		exchanges: newExchanges(m, o.LeaveRedis),
+		sessions:  newSessions(m),
+		attached:  attached,
+	}
+	g := newGauges(m)
+	made(m.RegisterCallback(func(ctx context.Context, into metric.Observer) error {
+		m.flush(ctx)
+		if first {
+			g.observe(into, attached.count())
+		}
+		return nil
+	}, g.active, g.queue, g.hold))
+	return by
+}
+
+type observer struct {
+	options   Options
+	requests  requests
+	exchanges exchanges
+	sessions  sessions
+	attached  *attached
+}
+
+// Attach is called by middleware.New.
+func (o *observer) Attach(s *middleware.Sessions) { o.attached.add(s) }
+
+// Observe is called by package middleware.
+func (o *observer) Observe(ctx context.Context, e middleware.Event) {
+	span := trace.SpanFromContext(ctx)
+	if !span.SpanContext().IsSampled() {
+		// Exemplars look for a span at each measurement. There is none, and an empty context is searched faster.
+		ctx = context.Background()
+	}
+	switch e := e.(type) {
+	case *middleware.RequestEvent:
+		o.requests.measure(ctx, e)
+	case *middleware.ExchangeEvent:
+		o.exchanges.measure(ctx, e)
+	case *middleware.SessionEvent:
+		o.sessions.measure(e)
+	}
+	if span.IsRecording() {
+		o.trace(ctx, span, e)
+	}
+}
+
+// made reports an error of OpenTelemetry as OpenTelemetry wants it. The instrument works nevertheless, or does nothing.
+func made[I any](instrument I, err error) I {
+	if err != nil {
+		otel.Handle(err)
+	}
+	return instrument
+}

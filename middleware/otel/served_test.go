@@ -1,0 +1,202 @@
+package otellatchkey
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/middleware/sessiontest"
+	"github.com/a2139e8d/latchkey/session"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A served site has real sessions, whose observer is New's.
+type served struct {
+	*sessiontest.Site
+	reader *sdkmetric.ManualReader
+	spans  *tracetest.SpanRecorder
+	enter  chan struct{} // GET /hold has its session
+	leave  chan struct{} // and holds it until this is closed
+	free   func()        // which closes it
+}
+
+func serveSite(t *testing.T) *served {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	o := New(Options{MeterProvider: provider})
+	_ = New(Options{MeterProvider: provider}) // of other Sessions: it must not count the same requests again
+	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{})}
+	s.free = sync.OnceFunc(func() { close(s.leave) })
+	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}, LockWait: time.Minute})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /add", func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := session.Get[int](session.FromContext(r.Context()), "n")
+		session.FromContext(r.Context()).Set("n", n+1)
+	})
+	mux.HandleFunc("GET /hold/{it}", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Set("held", true)
+		s.enter <- struct{}{}
+		<-s.leave
+	})
+	t.Cleanup(s.free) // also if the test fails
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.spans)).Tracer("server")
+	inner := s.Sessions.Handler(mux)
+	s.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, span := tracer.Start(r.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		inner.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	return s
+}
+
+func get(t *testing.T, c *http.Client, url string) {
+	res, err := c.Get(url)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s", url, res.Status)
+	}
+}
+
+// values sums the series of each metric that the test's requests have made since before.
+func (s *served) values(t *testing.T) (sums map[string]float64, counts map[string]uint64) {
+	t.Helper()
+	sums, counts = make(map[string]float64), make(map[string]uint64)
+	for _, x := range all(t, s.reader) {
+		sums[x.metric] += x.sum
+		counts[x.metric] += x.count
+	}
+	return sums, counts
+}
+
+// The numbers are those that the clients have seen: each request counts once, each has waited and held once.
+func TestNumbersOfRealRequests(t *testing.T) {
+	t.Parallel()
+	const visitors, requests = 2, 8
+	s := serveSite(t)
+	var clients []*http.Client
+	for range visitors {
+		clients = append(clients, s.Client(func(s *session.Session) { s.Set("n", 0) }))
+	}
+	sums, counts := s.values(t)
+	beforeRequests, beforeHolds, beforeWaits, beforeBegan := sums["latchkey.requests"], counts["latchkey.session.hold.duration"],
+		counts["latchkey.session.wait.duration"], sums["latchkey.session.began"]
+	var all sync.WaitGroup
+	for _, c := range clients {
+		for range requests {
+			all.Go(func() { get(t, c, s.URL+"/add") })
+		}
+	}
+	all.Wait()
+	sums, counts = s.values(t)
+	if n := sums["latchkey.requests"] - beforeRequests; n != visitors*requests {
+		t.Errorf("%v requests", n)
+	}
+	if n := counts["latchkey.session.hold.duration"] - beforeHolds; n != visitors*requests {
+		t.Errorf("%v holds", n)
+	}
+	if n := counts["latchkey.session.wait.duration"] - beforeWaits; n != visitors*requests {
+		t.Errorf("%v waits", n)
+	}
+	if n := sums["latchkey.session.began"] - beforeBegan; n != 0 {
+		t.Errorf("%v sessions have begun", n)
+	}
+	if counts["db.client.operation.duration"] == 0 || sums["latchkey.commit.batch.size"] < visitors*requests {
+		t.Errorf("%v exchanges, commits of %v requests", counts["db.client.operation.duration"], sums["latchkey.commit.batch.size"])
+	}
+}
+
+// While a request holds the session, the gauges have it and those who wait for it.
+func TestGaugesOfRealRequests(t *testing.T) {
+	t.Parallel()
+	s := serveSite(t)
+	ann := s.Client(func(s *session.Session) { s.Login("ann") })
+	var all sync.WaitGroup
+	all.Go(func() { get(t, ann, s.URL+"/hold/it") })
+	<-s.enter
+	for range 3 {
+		all.Go(func() { get(t, ann, s.URL+"/add") })
+	}
+	eventually(t, s, func(measured string) bool {
+		for _, want := range []string{
+			"latchkey.request.active latchkey.state=holds sum=1\n", "latchkey.request.active latchkey.state=waits sum=3\n",
+			"latchkey.session.queue.longest sum=3\n", "latchkey.session.hold.longest sum=",
+		} {
+			if !strings.Contains(measured, want) {
+				return false
+			}
+		}
+		return true
+	})
+	s.free()
+	all.Wait()
+	eventually(t, s, func(measured string) bool { return !strings.Contains(measured, "latchkey.request.active") })
+}
+
+// The spans of a request that waits for another one fall into its own trace, inside the time of the server's span, and
+// say behind whom it waited.
+func TestTraceOfARealRequest(t *testing.T) {
+	t.Parallel()
+	s := serveSite(t)
+	ann := s.Client(func(s *session.Session) { s.Login("ann") })
+	var all sync.WaitGroup
+	all.Go(func() { get(t, ann, s.URL+"/hold/it") })
+	<-s.enter
+	all.Go(func() { get(t, ann, s.URL+"/add") })
+	eventually(t, s, func(measured string) bool { return strings.Contains(measured, "latchkey.state=waits") })
+	s.free()
+	all.Wait()
+
+	children := make(map[trace.SpanID][]sdktrace.ReadOnlySpan)
+	var servers []sdktrace.ReadOnlySpan
+	for _, span := range s.spans.Ended() {
+		if span.SpanKind() == trace.SpanKindServer {
+			servers = append(servers, span)
+		}
+		children[span.Parent().SpanID()] = append(children[span.Parent().SpanID()], span)
+	}
+	found := false
+	for _, server := range servers {
+		for _, span := range children[server.SpanContext().SpanID()] {
+			if span.SpanContext().TraceID() != server.SpanContext().TraceID() {
+				t.Errorf("%q is in another trace", span.Name())
+			}
+			if span.StartTime().Before(server.StartTime()) || span.EndTime().After(server.EndTime()) || span.EndTime().Before(span.StartTime()) {
+				t.Errorf("%q from %v to %v is outside of its request, from %v to %v", span.Name(), span.StartTime(), span.EndTime(), server.StartTime(), server.EndTime())
+			}
+			found = found || span.Name() == "session wait" && strings.Contains(strings.Join(lines([]sdktrace.ReadOnlySpan{span}, server.StartTime()), ""), "latchkey.behind.label=GET /hold/{it}")
+		}
+	}
+	if len(servers) != 2 || !found {
+		t.Errorf("%d requests, and nobody has waited behind GET /hold/{it}:\n%s", len(servers), strings.Join(lines(s.spans.Ended(), time.Now()), "\n"))
+	}
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t *testing.T, s *served, ok func(measured string) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		lines := strings.Join(measured(t, s.reader), "\n") + "\n"
+		if ok(lines) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("it does not happen:\n%s", lines)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package otellatchkey
+
+import (
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// happenings has a counter for each thing that a SessionEvent tells of, and how it may happen. What a later version
+// may tell besides is not counted.
+var happenings = map[string]struct {
+	name, unit, description string
+	hows                    []string
+}{
+	"began": {"latchkey.session.began", "{session}", "Sessions whose first record was stored, perhaps by a login.",
+		[]string{"", "login"}},
+	"renewed": {"latchkey.session.renewed", "{session}", "Sessions that got a new ID, by a login or by Renew.",
+		[]string{"renew", "login"}},
+	"ended": {"latchkey.session.ended", "{session}", "Sessions that were ended.",
+		[]string{"destroy", "end", "end_all", "max_sessions", "gave_way", "other_user"}},
+	"ended_open": {"latchkey.session.ended_open", "{request}", "Requests whose session ended while they had it open.", []string{""}},
+	"lost": {"latchkey.lock.lost", "{lock}", "Locks that their holder has lost.",
+		[]string{"lease", "max_hold", "taken", "changed", "ended", "gone", "unavailable"}},
+	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", []string{""}},
+	"released": {"latchkey.lock.released", "{lock}", "Locks that this process has released.",
+		[]string{"free", "process"}},
+	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", []string{""}},
+}
+
+// sessions are the metrics of SessionEvents.
+type sessions struct {
+	series map[string]*table[sessionKey, *count] // by what has happened
+}
+
+type sessionKey struct{ how, failure string }
+
+func newSessions(m *meter) sessions {
+	s := sessions{make(map[string]*table[sessionKey, *count])}
+	for what, h := range happenings {
+		total := m.counter(h.name, h.unit, h.description)
+		s.series[what] = newSessionTable(total)
+		for _, how := range h.hows {
+			s.series[what].of(sessionKey{how: how})
+		}
+	}
+	return s
+}
+
+func newSessionTable(total *counter) *table[sessionKey, *count] {
+	hows := words(16)
+	bound := func(k sessionKey) sessionKey { return sessionKey{hows.word(k.how), k.failure} }
+	series := func(k sessionKey) *count {
+		var attributes []attribute.KeyValue
+		if k.how != "" {
+			attributes = append(attributes, howKey.String(k.how))
+		}
+		return total.of(appendErrorType(attributes, k.failure)...)
+	}
+	return newTable(bound, series, func() *count { return total.of(overflow) })
+}
+
+func (s *sessions) measure(e *middleware.SessionEvent) {
+	series, ok := s.series[e.What]
+	if !ok {
+		return
+	}
+	key := sessionKey{how: e.How}
+	if e.What == "extended" { // How says why a lock was lost
+		key.failure = failure(e.Err)
+	}
+	series.of(key).Add(1)
+}

@@ -1,0 +1,125 @@
+package otellatchkey
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// trace makes spans of an event, as children of the server's span. They are made afterwards, with the times at which
+// things have happened, and so a span of Redis is a sibling of the wait or hold to which it belongs.
+func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
+	switch e := e.(type) {
+	case *middleware.RequestEvent:
+		server.SetAttributes(o.requestAttributes(e)...)
+		t := o.tracer(server)
+		traceWait(ctx, t, e)
+		traceHold(ctx, t, e)
+	case *middleware.ExchangeEvent:
+		if !o.options.LeaveRedis {
+			traceExchange(ctx, o.tracer(server), e)
+		}
+	case *middleware.SessionEvent:
+		server.AddEvent("session "+e.What, trace.WithTimestamp(e.Time), trace.WithAttributes(howKey.String(e.How)))
+	}
+}
+
+func (o *observer) tracer(server trace.Span) trace.Tracer {
+	provider := o.options.TracerProvider
+	if provider == nil {
+		provider = server.TracerProvider()
+	}
+	return provider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))
+}
+
+// requestAttributes are for the server's span, so that traces can be searched for requests that waited.
+func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.KeyValue {
+	attributes := append(make([]attribute.KeyValue, 0, 10),
+		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome),
+		waitKey.Float64(e.Waited.Seconds()), holdKey.Float64(e.Held.Seconds()),
+		runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
+	if o.options.SessionID && e.Session != "" {
+		attributes = append(attributes, semconv.SessionID(e.Session))
+	}
+	return attributes
+}
+
+// traceWait makes the span of the wait for the lock. It ends when the session was opened or the request gave up. A
+// request that has waited again after a Reopen has one span, which is as long as all its waits.
+func traceWait(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent) {
+	if e.Waited <= 0 {
+		return
+	}
+	start := e.Arrived
+	if !e.Acquired.IsZero() {
+		start = later(e.Arrived, e.Acquired.Add(-e.Waited))
+	}
+	attributes := append(make([]attribute.KeyValue, 0, 6),
+		modeKey.String(modeName(e.Mode)), queueKey.Int(e.Queue), passedKey.Bool(e.Passed))
+	if e.Behind != "" {
+		attributes = append(attributes, behindKey.String(e.Behind))
+	}
+	if e.BehindProcess != "" {
+		attributes = append(attributes, behindProcessKey.String(e.BehindProcess))
+	}
+	kind := ""
+	if e.Acquired.IsZero() {
+		kind = kindOf(e)
+	}
+	record(ctx, t, "session wait", trace.SpanKindInternal, start, start.Add(e.Waited), kind, attributes)
+}
+
+// traceHold makes the span from the time at which the session was acquired until it was committed for the last time.
+func traceHold(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent) {
+	if e.Held <= 0 {
+		return
+	}
+	end := e.Committed
+	if end.IsZero() {
+		end = e.Acquired.Add(e.Held)
+	}
+	attributes := append(make([]attribute.KeyValue, 0, 3),
+		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome))
+	record(ctx, t, "session hold", trace.SpanKindInternal, e.Acquired, end, kindOf(e), attributes)
+}
+
+// traceExchange makes the span of an exchange with Redis, as the convention for Redis says. Keys and values are never
+// in it.
+func traceExchange(ctx context.Context, t trace.Tracer, e *middleware.ExchangeEvent) {
+	key := exchangeKeyOf(e)
+	attributes := append(key.attributes(), sentKey.Int(e.Sent), receivedKey.Int(e.Received))
+	if key.batch {
+		attributes = append(attributes, semconv.DBOperationBatchSize(e.Commands))
+	}
+	if e.Holds > 0 {
+		attributes = append(attributes, batchSizeKey.Int(e.Holds))
+	}
+	name := key.operation()
+	if key.script != "" {
+		name += " " + key.script
+	}
+	record(ctx, t, name, trace.SpanKindClient, e.Began, e.Began.Add(e.Took), key.errorType(), attributes)
+}
+
+// record makes a span of what is done already. failed is its error.type, or empty. The error's text is not in the
+// span, since it may be longer than a trace should be, and stands in the log.
+func record(ctx context.Context, t trace.Tracer, name string, kind trace.SpanKind, start, end time.Time, failed string, attributes []attribute.KeyValue) {
+	_, span := t.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(start), trace.WithAttributes(attributes...))
+	if failed != "" {
+		span.SetAttributes(semconv.ErrorTypeKey.String(failed))
+		span.SetStatus(codes.Error, failed)
+	}
+	span.End(trace.WithTimestamp(end))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,166 @@
+package otellatchkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/codes"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+)
+
+// sampled returns the context of a request whose server records a span, and a function that ends this span and
+// returns all spans, the server's last.
+func sampled(t *testing.T) (context.Context, func() []sdktrace.ReadOnlySpan) {
+	t.Helper()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	ctx, server := provider.Tracer("server").Start(t.Context(), "POST /cart", trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, func() []sdktrace.ReadOnlySpan {
+		server.End()
+		return spans.Ended()
+	}
+}
+
+// traced returns an observer without metrics.
+func traced(o Options) middleware.Observer {
+	o.MeterProvider = noopmetric.NewMeterProvider()
+	return New(o)
+}
+
+// lines describes spans: kind, name, when they start and end in milliseconds after a time, their status, and what is
+// in them.
+func lines(spans []sdktrace.ReadOnlySpan, after time.Time) (all []string) {
+	for _, s := range spans {
+		line := fmt.Sprintf("%s %q", s.SpanKind(), s.Name())
+		if s.SpanKind() != trace.SpanKindServer {
+			line += fmt.Sprintf(" %d–%d", s.StartTime().Sub(after).Milliseconds(), s.EndTime().Sub(after).Milliseconds())
+		}
+		if s.Status().Code == codes.Error {
+			line += " failed: " + s.Status().Description
+		}
+		for _, a := range s.Attributes() {
+			line += fmt.Sprintf(" %s=%s", a.Key, a.Value.String())
+		}
+		for _, e := range s.Events() {
+			line += fmt.Sprintf(" event=%q", e.Name)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// An exclusive request that waits for another one, and is then passed the session in Redis: its trace has the wait,
+// the hold and the exchanges with Redis as children of the server's span.
+func TestTraceOfARequest(t *testing.T) {
+	t.Parallel()
+	ctx, ended := sampled(t)
+	o := traced(Options{})
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	for _, e := range []middleware.Event{
+		&middleware.ExchangeEvent{
+			Script: "take", Command: "EVALSHA", Commands: 1, Node: "redis:6379", Sent: 100, Received: 400, Began: at(28), Took: 2 * time.Millisecond,
+		},
+		&middleware.ExchangeEvent{
+			Script: "commit", Command: "SET", Commands: 2, Node: "redis:7000", Holds: 1, Sent: 500, Received: 20, Began: at(80), Took: 10 * time.Millisecond,
+		},
+		&middleware.SessionEvent{Session: "id", What: "renewed", How: "login", Time: at(90)},
+		&middleware.RequestEvent{
+			Session: "id", Label: "POST /login", Method: "POST", Route: "/login", Mode: middleware.Exclusive,
+			Arrived: at(0), Acquired: at(30), Committed: at(90), Done: at(91), Waited: 30 * time.Millisecond, Held: 60 * time.Millisecond,
+			Queue: 2, Behind: "GET /slow", BehindProcess: "web-2 pid 7", Runs: 1, RoundTrips: 2, Bytes: 300, Outcome: "renewed",
+		},
+	} {
+		o.Observe(ctx, e)
+	}
+	spans := ended()
+	same(t, lines(spans, start),
+		`client "EVALSHA take" 28–30 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take server.address=redis latchkey.redis.sent=100 latchkey.redis.received=400`,
+		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.batch.size=1`,
+		`internal "session hold" 30–90 latchkey.mode=exclusive latchkey.outcome=renewed`,
+		`internal "session wait" 0–30 latchkey.mode=exclusive latchkey.queue.length=2 latchkey.passed=false latchkey.behind.label=GET /slow latchkey.behind.process=web-2 pid 7`,
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed"`)
+	server := spans[len(spans)-1]
+	for _, s := range spans[:len(spans)-1] {
+		if s.Parent().SpanID() != server.SpanContext().SpanID() || s.InstrumentationScope().Name != scope {
+			t.Errorf("%q is a child of %v, by %v", s.Name(), s.Parent().SpanID(), s.InstrumentationScope())
+		}
+	}
+}
+
+// A request that waited in vain has a wait and no hold. Its error's text is not in the trace.
+func TestTraceOfARequestThatFails(t *testing.T) {
+	t.Parallel()
+	ctx, ended := sampled(t)
+	o := traced(Options{})
+	start := time.Now()
+	o.Observe(ctx, &middleware.ExchangeEvent{
+		Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOPERM", Began: start, Took: time.Millisecond,
+	})
+	o.Observe(ctx, &middleware.RequestEvent{
+		Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
+	})
+	same(t, lines(ended(), start),
+		`client "EVALSHA take" 0–1 failed: NOPERM db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
+		`internal "session wait" 0–1000 failed: timeout latchkey.mode=exclusive latchkey.queue.length=0 latchkey.passed=false error.type=timeout`,
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0`)
+}
+
+// The spans that are made with options: IDs only if they are wanted, no spans of Redis if the client makes them.
+func TestOptionsOfSpans(t *testing.T) {
+	t.Parallel()
+	request := &middleware.RequestEvent{Session: "public-id", Mode: middleware.ReadOnly}
+	exchange := &middleware.ExchangeEvent{Command: "GET", Commands: 1}
+	for name, c := range map[string]struct {
+		options    Options
+		spans, ids int
+	}{
+		"as they are":   {Options{}, 2, 0},
+		"SessionID":     {Options{SessionID: true}, 2, 1},
+		"LeaveRedis":    {Options{LeaveRedis: true}, 1, 0},
+		"a no-op trace": {Options{TracerProvider: nooptrace.NewTracerProvider()}, 1, 0},
+	} {
+		ctx, ended := sampled(t)
+		o := traced(c.options)
+		o.Observe(ctx, exchange)
+		o.Observe(ctx, request)
+		spans, ids := ended(), 0
+		for _, s := range spans {
+			for _, a := range s.Attributes() {
+				if a.Key == "session.id" && a.Value.AsString() == "public-id" {
+					ids++
+				}
+			}
+		}
+		if len(spans) != c.spans || ids != c.ids {
+			t.Errorf("%s: %d spans, %d with the session's ID, want %d and %d", name, len(spans), ids, c.spans, c.ids)
+		}
+	}
+}
+
+// Outside of a trace that is recorded there is nothing to add a span to: none is made, so that the extension of a
+// lease, or a request without a server's span, does not become a trace of its own.
+func TestNoSpansOutsideOfATrace(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	o := traced(Options{TracerProvider: provider})
+	over, server := provider.Tracer("server").Start(t.Context(), "request")
+	server.End()
+	for _, ctx := range []context.Context{context.Background(), spanned(sdktrace.NeverSample()), over} {
+		for _, e := range usualEvents() {
+			o.Observe(ctx, e)
+		}
+	}
+	if n := len(spans.Ended()); n != 1 {
+		t.Errorf("there are %d spans beside the server's", n-1)
+	}
+}
