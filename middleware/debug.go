@@ -257,12 +257,12 @@ func debugFuncs() template.FuncMap {
 	return template.FuncMap{
 		"clock":   func(t time.Time) string { return t.Format("15:04:05 UTC") },
 		"exact":   func(t time.Time) string { return t.Format(time.RFC3339Nano) },
-		"lasting": lasting,
+		"howLong": howLong,
 	}
 }
 
-// lasting writes a number of seconds so that its size is seen at once.
-func lasting(seconds float64) string {
+// howLong writes a number of seconds so that its size is seen at once.
+func howLong(seconds float64) string {
 	if seconds < 0.0995 {
 		return fmt.Sprintf("%.0f ms", seconds*1000)
 	}

@@ -74,13 +74,13 @@ func TestDebugShowsTheBusiestOfMany(t *testing.T) {
 }
 
 // A duration is written so that its size is seen at once.
-func TestLasting(t *testing.T) {
+func TestHowLong(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[float64]string{
 		0: "0 ms", .0421: "42 ms", .0994: "99 ms", .0996: "0.1 s", 2.34: "2.3 s", 59.94: "59.9 s",
 		59.96: "1:00 min", 60: "1:00 min", 754.9: "12:34 min", 3599.9: "59:59 min", 3600: "1:00 h", 90_061: "25:01 h",
 	} {
-		if got := lasting(seconds); got != want {
+		if got := howLong(seconds); got != want {
 			t.Errorf("%v seconds are written %q, want %q", seconds, got, want)
 		}
 	}
