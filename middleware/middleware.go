@@ -18,6 +18,7 @@
 //   - my devices, log out everywhere: [Sessions.List], [Sessions.End], [Sessions.EndAll]
 //   - a job or a webhook changes a session: [Sessions.Update]
 //   - an audit log: [Hooks]
+//   - who holds a session, who waits, for how long: [Sessions.Debug], [Sessions.Requests]; metrics: [Observer]
 //   - tests of handlers: package middleware/sessiontest
 //   - recipes for logins, streams, frameworks and more: README.md beside this package
 //

@@ -221,3 +221,6 @@ func elsewhere(o lease.Owner) string {
 	o.Label = ""
 	return o.String()
 }
+
+// ThisProcess returns the host and process ID of this process, as Standing.Process has those of others.
+func ThisProcess() string { return lease.ThisProcess().String() }
