@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func TestCluster(t *testing.T) {
 		holds = append(holds, hold(t, st, id(i), fmt.Sprint("POST /", i)))
 		begin(t, st, strings.Repeat("A", 19)+fmt.Sprintf("%02dA", i), `{"visits":3}`)
 	}
-	held := decoded[[]holder](t, url, "locks")
+	held := decoded[look](t, url, "locks").Locks
 	if len(held) != n || !slices.ContainsFunc(held, func(h holder) bool { return h.Session == id(7) && h.Request == "POST /7" }) {
 		t.Errorf("%d are held: %+v", len(held), held)
 	}
@@ -70,8 +71,21 @@ func TestCluster(t *testing.T) {
 		h.Release(t.Context())
 	}
 	c.Nodes[0].Stop(t) // it has the first slot
+	gone := []away{{c.Nodes[0].Addr, "connection refused"}}
+	var counted report
+	r := call(t, url, "stats", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &counted); err != nil || r.code != exitError {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if !slices.Equal(counted.Away, gone) || len(counted.Masters) != 2 || counted.Sessions == 0 || counted.Sessions >= 2*n {
+		t.Errorf("%+v", counted)
+	}
 	for _, command := range []string{"stats", "locks"} {
-		fails(t, call(t, url, command, "--timeout", "500ms"), exitError, c.Nodes[0].Addr)
+		r := call(t, url, command)
+		contains(t, r.stdout, "\n"+c.Nodes[0].Addr+"  away: connection refused\n")
+		if r.code != exitError || r.stderr != "" {
+			t.Errorf("%s: %+v", command, r)
+		}
 	}
 	finds(t, diagnosed(t, url), "node", wrong, "redis at "+c.Nodes[0].Addr+": ", "start it")
 	contains(t, must(t, url, "show", shown), shown)
@@ -128,13 +142,13 @@ b0b1c ::1:30005@31005 master - 0 0 1 connected
 c0b1c :30006@31006 myself,master - 0 0 0 connected
 `
 	want := []clusterLine{
-		{address: "127.0.0.1:30004", named: "host-4:30004"},
-		{address: "127.0.0.1:30002", master: true, owns: true, moving: 1},
-		{address: "127.0.0.1:30003", master: true, owns: true, failed: true},
+		{address: "127.0.0.1:30004", named: "host-4:30004", epoch: 4},
+		{address: "127.0.0.1:30002", master: true, slots: 5462, moving: 1, epoch: 2},
+		{address: "127.0.0.1:30003", master: true, slots: 5460, failed: true, epoch: 3},
 		{address: "asked:0", gone: true},
-		{address: "127.0.0.1:30001", master: true},
-		{address: "[::1]:30005", master: true},
-		{address: "asked:30006", master: true},
+		{address: "127.0.0.1:30001", self: true, master: true, epoch: 1},
+		{address: "[::1]:30005", master: true, epoch: 1},
+		{address: "asked:30006", self: true, master: true},
 	}
 	if got := parseNodes(text, "asked:6379"); !slices.Equal(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

@@ -37,7 +37,7 @@ func TestUnreachable(t *testing.T) {
 	s.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
 	at := func(address string) string { return "redis://" + address }
 	for _, c := range []struct{ url, want string }{
-		{at("127.0.0.1:1"), "redis at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{at("127.0.0.1:1"), "redis at 127.0.0.1:1: connection refused\n"},
 		{at("nowhere.invalid"), "redis at nowhere.invalid:6379: "},
 		{at("127.0.0.1:1?addr=127.0.0.1:2"), "redis at 127.0.0.1:1, 127.0.0.1:2: "},
 		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/a2139e8d/latchkey/store"
@@ -22,9 +23,11 @@ type redis struct {
 	client rueidis.Client
 	master string // of a replica
 	option rueidis.ClientOption
+	o      store.Options
+
+	mu sync.Mutex
 	// dialled are nodes of a cluster that client does not know, by their addresses.
 	dialled map[string]rueidis.Client
-	o       store.Options
 }
 
 // tuned returns options that suit the few commands of this program.
@@ -142,6 +145,10 @@ func isRefused(err error) bool {
 	return ok
 }
 
+func isNoPermission(err error) bool {
+	return isRefused(err) && strings.HasPrefix(err.Error(), "NOPERM")
+}
+
 func isWrongType(err error) bool {
 	return isRefused(err) && strings.HasPrefix(err.Error(), "WRONGTYPE")
 }
@@ -153,8 +160,16 @@ func hasMoved(err error) bool {
 
 // explained adds Redis's address to an error, and says what to do.
 func (r *redis) explained(err error) error {
+	return r.explainedAt(err, strings.Join(r.option.InitAddress, ", "))
+}
+
+// explainedAt is explained for one server.
+func (r *redis) explainedAt(err error, at string) error {
 	if err == nil {
 		return nil
+	}
+	if f, ok := errors.AsType[failure](err); ok {
+		return f
 	}
 	text, hint := err.Error(), ""
 	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
@@ -187,27 +202,6 @@ func (r *redis) explained(err error) error {
 	if hint != "" {
 		text = strings.TrimSuffix(text, ".")
 	}
-	return fmt.Errorf("redis at %s: %s%s", strings.Join(r.option.InitAddress, ", "), text, hint)
-}
-
-// A node is one server.
-type node struct {
-	*redis
-	address string
-	client  rueidis.Client
-	err     error // why there is no client
-	replica bool
-}
-
-func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
-	return n.redis.do(ctx, n.client, words...)
-}
-
-// explained names the node.
-func (n *node) explained(err error) error {
-	at := *n.redis
-	if at.client.Mode() == rueidis.ClientModeCluster {
-		at.option.InitAddress = []string{n.address}
-	}
-	return at.explained(err)
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "dial tcp "+at+": "), "connect: ")
+	return failure{at, text + hint}
 }

@@ -21,14 +21,14 @@ const clearScreen = "\x1b[H\x1b[2J"
 func watch(j *job) error {
 	said := "" // why the last look has failed
 	for first := true; ; first = false {
-		held, err := j.holders()
+		seen, err := j.holders()
 		if j.ctx.Err() != nil {
 			return nil // interrupted, which is how it ends
 		}
 		switch {
 		case err == nil:
 			said = ""
-			if err := j.printLook(held); err != nil {
+			if err := j.printLook(seen); err != nil {
 				return err
 			}
 		case first:
@@ -43,21 +43,21 @@ func watch(j *job) error {
 	}
 }
 
-func (j *job) printLook(held []holder) error {
+func (j *job) printLook(seen look) error {
 	now := time.Now()
 	if j.json {
 		err := j.printJSON(struct {
-			At    time.Time `json:"at"`
-			Locks []holder  `json:"locks"`
-		}{now.UTC().Truncate(time.Millisecond), held})
+			At time.Time `json:"at"`
+			look
+		}{now.UTC().Truncate(time.Millisecond), seen})
 		return cmp.Or(err, j.out.Flush())
 	}
 	if isTerminal(j.out.stdout) {
 		fmt.Fprint(j.out, clearScreen)
 	}
-	fmt.Fprintf(j.out, "%s  %s held\n", moment(now), plural(int64(len(held)), "session"))
-	if len(held) > 0 {
-		printHolders(j.out, held)
+	fmt.Fprintf(j.out, "%s  %s held\n", moment(now), plural(int64(len(seen.Locks)), "session"))
+	if len(seen.Locks)+len(seen.Away) > 0 {
+		printHolders(j.out, seen)
 	}
 	fmt.Fprintln(j.out)
 	return j.out.Flush()
