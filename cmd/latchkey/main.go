@@ -25,7 +25,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -39,9 +39,9 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 var errFound = errors.New("something is wrong")
 
 // run is the program. It prints the command's result on stdout, and all else on stderr.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := bufio.NewWriter(stdout)
-	err := dispatch(ctx, args, getenv, streams{out, stdout, stderr})
+	err := dispatch(ctx, args, getenv, streams{out, stdin, stdout, stderr})
 	if failed := out.Flush(); failed != nil && err == nil {
 		err = failed
 	}
@@ -84,13 +84,17 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	case err != nil:
 		return err
 	}
+	if err := o.readIDs(ctx, out.stdin); err != nil {
+		return err
+	}
+	o.ids = distinct(o.ids)
 	r, err := connect(ctx, o)
 	if err != nil {
 		return err
 	}
 	err = c.run(&job{ctx, o, r, out})
 	if cause := context.Cause(ctx); cause != nil && err != nil {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return err
 }
@@ -115,9 +119,10 @@ func withoutRedis(args []string, out io.Writer) (done bool, err error) {
 	return true, err
 }
 
-// streams are the outputs of the program.
+// streams are the input and the outputs of the program.
 type streams struct {
 	*bufio.Writer  // of stdout
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 

@@ -24,6 +24,7 @@ type options struct {
 	except  idList
 	values  bool
 	limit   int
+	count   int
 	aclUser string
 
 	url, passwordFile, keysFile string
@@ -58,7 +59,17 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 		"lifetime": func(n string) {
 			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
 		},
-		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)") },
+		"limit": func(n string) {
+			switch c.name {
+			case "users":
+				f.IntVar(&o.limit, n, 20, "show at most `N` users (20; 0: all)")
+			case "top":
+				f.IntVar(&o.limit, n, 0, "show at most `N` sessions (0: all)")
+			default:
+				f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)")
+			}
+		},
+		"count": func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
 		"acl-user": func(n string) {
 			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")
 		},
@@ -149,10 +160,11 @@ func (o *options) check(c *command) error {
 		return usage("%s takes no id", c.name)
 	}
 	for _, id := range append(slices.Clone(o.ids), o.except...) {
+		if c.ids == many && id == fromInput && len(o.ids) == 1 && len(o.except) == 0 {
+			continue
+		}
 		if !isID(id) {
-			// The error does not repeat the argument, which may be the secret of a cookie, or a URL.
-			return usage("an argument of %d bytes is no session's id: an id has %d bytes, or %d if the session is a user's",
-				len(id), idLength, tagLength+len(".")+ownLength)
+			return usage("%v", notAnID(id))
 		}
 	}
 	switch {
@@ -164,6 +176,8 @@ func (o *options) check(c *command) error {
 		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer than --lifetime", o.ttl, o.lifetime)
 	case o.limit < 0:
 		return usage("--limit is %d: it must not be negative", o.limit)
+	case o.count < 0:
+		return usage("--count is %d: it must not be negative", o.count)
 	case strings.ContainsAny(o.prefix, "{}") || o.prefix == "":
 		return usage("--prefix is %q: it must not be empty, nor contain braces", o.prefix)
 	}

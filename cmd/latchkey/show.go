@@ -41,7 +41,12 @@ func show(j *job) error {
 	if err != nil {
 		return err
 	}
-	if err := j.open(s); err != nil {
+	st, err := j.redis.store()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := j.open(s, st); err != nil {
 		return err
 	}
 	if j.json {
@@ -114,12 +119,7 @@ func (j *job) sealed(s *session) error {
 }
 
 // open reads the session's user, and with --values its values.
-func (j *job) open(s *session) error {
-	st, err := j.redis.store()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
+func (j *job) open(s *session, st *store.Store) error {
 	r, _, err := records.Of(st).Peek(j.ctx, s.Session, j.terms())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
