@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
@@ -26,8 +27,8 @@ func piped(t *testing.T, url, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
-// begun returns the ids of n sessions of guests.
-func begun(t *testing.T, st *store.Store, n int) (ids []string) {
+// guests returns the ids of n sessions of guests.
+func guests(t *testing.T, st *store.Store, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
 		begin(t, st, id(i), "{}")
@@ -43,7 +44,7 @@ func lines(ids ...string) string { return strings.Join(ids, "\n") + "\n" }
 func TestEndOfSeveral(t *testing.T) {
 	s, st := withRedis(t)
 	const n = 50 // more than are asked for at once
-	all := begun(t, st, n)
+	all := guests(t, st, n)
 	s.Do(t, "SET", keyOf(all[7]), "junk")
 
 	r := piped(t, s.URL, "", "end", all[0], first, second, all[1])
@@ -109,6 +110,8 @@ func TestInterruptedWhileItReads(t *testing.T) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
+	limit := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+	defer limit.Stop()
 	_ = c.Wait()
 	if code := c.ProcessState.ExitCode(); code != exitError || stderr.String() != "latchkey: interrupted\n" {
 		t.Errorf("exit %d, %q", code, stderr.String())
@@ -170,7 +173,7 @@ func TestEndOfSeveralWhileRedisIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	all := begun(t, st, 20)
+	all := guests(t, st, 20)
 	lost, slots := 0, c.SlotsOf(t, c.Nodes[2])
 	for _, id := range all {
 		if slices.Contains(slots, c.Slot(t, "{"+id+"}")) {
@@ -185,7 +188,7 @@ func TestEndOfSeveralWhileRedisIsAway(t *testing.T) {
 	}
 
 	s := redistest.Real(t)
-	held := begun(t, opened(t, s.URL, store.Options{}), 20)
+	held := guests(t, opened(t, s.URL, store.Options{}), 20)
 	s.Pause(t)
 	defer s.Resume(t)
 	broken := piped(t, s.URL, lines(held...), "end", "-", "--timeout", "100ms")

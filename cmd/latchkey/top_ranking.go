@@ -79,16 +79,17 @@ func (r *ranking) add(held []holder, looked func(b *busy) bool, now time.Time) {
 	r.forget()
 }
 
-// forget leaves the sessions that can be looked up.
+// forget leaves as many sessions as can be looked up. Of sessions that are equally busy chance decides, and not the
+// order of their ids: a session that is often held is soon found again, and then stays.
 func (r *ranking) forget() {
 	if len(r.known) <= knownAtMost {
 		return
 	}
 	var known []*busy
-	for _, b := range r.known {
+	for _, b := range r.known { // in random order
 		known = append(known, b)
 	}
-	slices.SortFunc(known, compareBusy)
+	slices.SortStableFunc(known, compareBusy)
 	for _, b := range known[knownAtMost:] {
 		delete(r.known, b.Session)
 	}
@@ -102,13 +103,13 @@ func (r *ranking) busiest() []*busy {
 			list = append(list, b)
 		}
 	}
-	slices.SortFunc(list, compareBusy)
+	slices.SortFunc(list, func(a, b *busy) int { return cmp.Or(compareBusy(a, b), strings.Compare(a.Session, b.Session)) })
 	return list
 }
 
-// compareBusy puts the busiest first.
+// compareBusy puts the busiest first, and of equally busy ones those that others wait for.
 func compareBusy(a, b *busy) int {
-	return cmp.Or(cmp.Compare(b.Busy, a.Busy), b.Waiting-a.Waiting, cmp.Compare(b.Held, a.Held), strings.Compare(a.Session, b.Session))
+	return cmp.Or(cmp.Compare(b.Busy, a.Busy), b.Waiting-a.Waiting, cmp.Compare(b.heldIn&1, a.heldIn&1), cmp.Compare(b.Held, a.Held))
 }
 
 // period returns how many looks count, and in what time they were.
