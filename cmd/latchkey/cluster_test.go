@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,14 +144,14 @@ c0b1c :30006@31006 myself,master - 0 0 0 connected
 `
 	want := []clusterLine{
 		{address: "127.0.0.1:30004", named: "host-4:30004", epoch: 4},
-		{address: "127.0.0.1:30002", master: true, slots: 5462, moving: 1, epoch: 2},
-		{address: "127.0.0.1:30003", master: true, slots: 5460, failed: true, epoch: 3},
+		{address: "127.0.0.1:30002", master: true, shares: []share{{5461, 10922}}, moving: 1, epoch: 2},
+		{address: "127.0.0.1:30003", master: true, shares: []share{{10923, 10923}, {10925, 16383}}, failed: true, epoch: 3},
 		{address: "asked:0", gone: true},
 		{address: "127.0.0.1:30001", self: true, master: true, epoch: 1},
 		{address: "[::1]:30005", master: true, epoch: 1},
 		{address: "asked:30006", self: true, master: true},
 	}
-	if got := parseNodes(text, "asked:6379"); !slices.Equal(got, want) {
+	if got := parseNodes(text, "asked:6379"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

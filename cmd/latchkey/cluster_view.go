@@ -22,13 +22,27 @@ type clusterLine struct {
 	address, named string // host:port, and the same with the host's name
 	self           bool   // the node that has replied
 	master         bool
-	failed, gone   bool  // does not reply; has left
-	slots          int   // that it owns
-	moving         int   // slots that are moving
-	epoch          int64 // of the claim to the slots: a failover makes it larger
+	failed, gone   bool    // does not reply; has left
+	shares         []share // of the slots, that it owns
+	moving         int     // slots that are moving
+	epoch          int64   // of the claim to the slots: a failover makes it larger
 }
 
-func (l clusterLine) owns() bool { return l.slots > 0 }
+// A share is the slots from first to last.
+type share struct{ first, last int }
+
+func (l clusterLine) owns() bool { return len(l.shares) > 0 }
+
+func (l clusterLine) slots() (n int) {
+	for _, s := range l.shares {
+		n += s.last - s.first + 1
+	}
+	return n
+}
+
+func (l clusterLine) has(slot int) bool {
+	return slices.ContainsFunc(l.shares, func(s share) bool { return s.first <= slot && slot <= s.last })
+}
 
 // clusterViews asks all known nodes at once, so that several silent nodes cost one timeout. It returns an error if
 // none has replied.
@@ -61,7 +75,7 @@ func (r *redis) clusterViews(ctx context.Context) (map[string]view, error) {
 func newest(views map[string]view) (best []clusterLine) {
 	rank := func(lines []clusterLine) (slots int, epoch int64) {
 		for _, l := range lines {
-			slots += l.slots
+			slots += l.slots()
 			if l.owns() {
 				epoch = max(epoch, l.epoch)
 			}
@@ -131,7 +145,7 @@ func (l *clusterLine) addSlots(words []string) {
 		first, err := strconv.Atoi(from)
 		last, _ := strconv.Atoi(cmp.Or(to, from))
 		if err == nil {
-			l.slots += last - first + 1
+			l.shares = append(l.shares, share{first, last})
 		}
 	}
 }

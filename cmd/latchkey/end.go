@@ -44,7 +44,7 @@ func end(j *job) error {
 	}
 	ended, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
 	if err != nil {
-		return err
+		return j.ofStore(err, j.listKey(st, j.user))
 	}
 	j.tidy(j.ctx, ended)
 	j.hintIfNone(len(ended))
@@ -71,7 +71,7 @@ func endOne(j *job, st *store.Store, id string) error {
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
 	default:
-		return err
+		return j.ofStore(err, j.recordKey(id))
 	}
 }
 

@@ -59,7 +59,7 @@ func list(j *job) error {
 	}
 	found, err := records.Of(st).ListUser(j.ctx, j.user, j.terms())
 	if err != nil {
-		return err
+		return j.ofStore(err, j.listKey(st, j.user))
 	}
 	now, all := time.Now(), []device{}
 	for _, l := range found {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,35 +208,41 @@ func (n *node) explained(err error) error {
 	return n.redis.explained(err)
 }
 
-// A failure is what is wrong with a server, or with one of several.
-type failure struct{ at, why string }
-
-func (f failure) Error() string { return fmt.Sprintf("redis at %s: %s", f.at, f.why) }
-
-// reason returns what explained says without the address.
-func reason(err error) string {
-	if f, ok := errors.AsType[failure](err); ok {
-		return f.why
+// explainedFor is explained for a command on a key. On a cluster it names the master of the key, as far as the
+// cluster knows.
+func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
+	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
+		return r.explained(err)
 	}
-	return err.Error()
+	views, unknown := r.clusterViews(ctx)
+	if unknown != nil {
+		return r.explained(err)
+	}
+	for _, line := range newest(views) {
+		if line.has(slotOf(key)) {
+			// The store tries again until its timeout, and may have forgotten why by then.
+			return r.explainedAt(cmp.Or(views[line.address].err, err), line.address)
+		}
+	}
+	return r.explained(err)
 }
 
-// together makes one error of those of several nodes, which are one line.
-func together(all []error) error {
-	var reasons []string
-	at := make(map[string][]string)
-	for _, err := range all {
-		why := reason(err)
-		if at[why] == nil {
-			reasons = append(reasons, why)
-		}
-		if f, ok := errors.AsType[failure](err); ok {
-			at[why] = append(at[why], f.at)
+// slotOf returns the slot of a key, by the part in braces: CRC-16 with the polynomial 0x1021.
+func slotOf(key string) int {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			key = tag
 		}
 	}
-	var lines []string
-	for _, why := range reasons {
-		lines = append(lines, failure{strings.Join(at[why], ", "), why}.Error())
+	var crc uint16
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc & 0x8000
+			if crc <<= 1; carry != 0 {
+				crc ^= 0x1021
+			}
+		}
 	}
-	return errors.New(strings.Join(lines, "; "))
+	return int(crc % 16384)
 }

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
@@ -24,6 +22,8 @@ type redis struct {
 	master string // of a replica
 	option rueidis.ClientOption
 	o      store.Options
+
+	hasReplied atomic.Bool // any server, to anything
 
 	mu sync.Mutex
 	// dialled are nodes of a cluster that client does not know, by their addresses.
@@ -47,11 +47,13 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 		// Plain records are accepted, too: no decision depends on their content.
 		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
 	}
+	r.option.DialCtxFn = greeting(r.option)
 	client, err := newClient(ctx, r.tuned())
 	if err != nil {
 		return nil, r.explained(err)
 	}
 	r.client = client
+	r.hasReplied.Store(true)
 	if client.Mode() == rueidis.ClientModeStandalone {
 		if err := r.isServer(ctx); err != nil {
 			return nil, r.explained(err)
@@ -140,6 +142,14 @@ func (r *redis) store() (*store.Store, error) {
 	return rueidisstore.Open(r.option, r.o)
 }
 
+// ofStore explains an error of the store, which has used a key.
+func (j *job) ofStore(err error, key string) error {
+	if errors.Is(err, store.ErrUnavailable) && j.ctx.Err() == nil {
+		return j.redis.explainedFor(j.ctx, err, key)
+	}
+	return err
+}
+
 func isRefused(err error) bool {
 	_, ok := errors.AsType[*rueidis.RedisError](err)
 	return ok
@@ -156,52 +166,4 @@ func isWrongType(err error) bool {
 // hasMoved reports whether a key has gone to another node since it was found.
 func hasMoved(err error) bool {
 	return isRefused(err) && (strings.HasPrefix(err.Error(), "MOVED ") || strings.HasPrefix(err.Error(), "ASK "))
-}
-
-// explained adds Redis's address to an error, and says what to do.
-func (r *redis) explained(err error) error {
-	return r.explainedAt(err, strings.Join(r.option.InitAddress, ", "))
-}
-
-// explainedAt is explained for one server.
-func (r *redis) explainedAt(err error, at string) error {
-	if err == nil {
-		return nil
-	}
-	if f, ok := errors.AsType[failure](err); ok {
-		return f
-	}
-	text, hint := err.Error(), ""
-	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
-	netError, isNet := errors.AsType[net.Error](err)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
-		if text = fmt.Sprintf("no reply within %v", r.o.Timeout); r.option.TLSConfig != nil {
-			hint = "; if it does not speak TLS, write redis or valkey as the URL's scheme"
-		}
-	case tlsError:
-		text = "the server does not speak TLS: write redis or valkey as the URL's scheme"
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		// The text of a reset names our own port, which differs at each try: watch would take each text for a
-		// new reason.
-		text, hint = "the server has closed the connection", ": perhaps Redis is at maxclients"
-		if r.option.TLSConfig == nil {
-			hint += ", or it needs TLS: then write rediss or valkeys as the URL's scheme"
-		}
-	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
-		text = "the server there is not Redis"
-	case strings.HasPrefix(text, "NOAUTH"):
-		hint = ": put the password into " + redisVariable + " or a file for --password-file"
-	case strings.HasPrefix(text, "WRONGPASS"):
-		hint = ": it comes from " + redisVariable + " or --password-file"
-	case strings.HasPrefix(text, "NOPERM"):
-		hint = ": cmd/latchkey/README.md has the rights that this program needs"
-	case strings.Contains(text, "No such master"):
-		text = fmt.Sprintf("the sentinels know no master %q", r.option.Sentinel.MasterSet)
-	}
-	if hint != "" {
-		text = strings.TrimSuffix(text, ".")
-	}
-	text = strings.TrimPrefix(strings.TrimPrefix(text, "dial tcp "+at+": "), "connect: ")
-	return failure{at, text + hint}
 }

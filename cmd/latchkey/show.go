@@ -65,7 +65,7 @@ func (j *job) headOf(id string, reply rueidis.RedisResult) (head, error) {
 	case isWrongType(err):
 		return head{}, fmt.Errorf("session %s: its key does not hold a session: %w", id, errForeign)
 	case err != nil:
-		return head{}, j.redis.explained(err)
+		return head{}, j.redis.explainedFor(j.ctx, err, j.recordKey(id))
 	case text == "":
 		return head{}, noSession(id)
 	}
@@ -129,7 +129,7 @@ func (j *job) open(s *session, st *store.Store) error {
 	case err != nil && s.Encrypted && len(j.keys) == 0 && errors.Is(err, store.ErrCorrupt):
 		return j.sealed(s)
 	case err != nil:
-		return err
+		return j.ofStore(err, j.recordKey(s.Session))
 	}
 	s.User, s.Device = r.User, r.Device
 	if !j.values {
