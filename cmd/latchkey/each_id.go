@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/redis/rueidis"
 )
 
@@ -37,22 +37,26 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 			untried++
 		default:
 			failed++
-			fmt.Fprintln(j.out.stderr, "latchkey:", printable(err.Error()))
+			text := err.Error()
+			if !strings.Contains(text, id) {
+				text = "session " + id + ": " + text
+			}
+			fmt.Fprintln(j.out.stderr, "latchkey:", printable(text))
 		}
 	}
 	switch {
 	case j.ctx.Err() != nil:
 		return done, errInterrupted
 	case untried > 0:
-		return done, fmt.Errorf("%s not tried, since Redis is unavailable", plural(untried, "session"))
+		return done, fmt.Errorf("%s not tried", plural(untried, "more session"))
 	case failed > 0:
 		return done, errFound
 	}
 	return done, nil
 }
 
-// tryEachID returns an error for each id, or nil. If the only server is unavailable, the ids that are left are not
-// tried. A cluster may have other masters that are available.
+// tryEachID returns an error for each id, or nil. If the only server does not do what f asks of it, the ids that are
+// left are not tried. A cluster may have other masters that do.
 func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
 	errs := slices.Repeat([]error{errNotTried}, len(j.ids))
 	var next atomic.Int64
@@ -63,7 +67,7 @@ func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
 			return false
 		}
 		errs[i] = f(j.ids[i])
-		if oneServer && errors.Is(errs[i], store.ErrUnavailable) {
+		if _, ofRedis := errors.AsType[failure](errs[i]); ofRedis && oneServer {
 			stop.Store(true)
 		}
 		return true

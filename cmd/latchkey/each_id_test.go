@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -200,29 +201,44 @@ func TestEndOfSeveralWhileRedisIsAway(t *testing.T) {
 // The only server need not be asked again and again while it is unavailable.
 func TestUntried(t *testing.T) {
 	t.Parallel()
-	for _, oneServer := range []bool{true, false} {
+	synctest.Test(t, untried)
+}
+
+func untried(t *testing.T) {
+	for _, c := range []struct {
+		oneServer    bool
+		failsFrom    int
+		asked, least int
+	}{
+		{true, 100, 100 + idsAtOnce, 101},
+		{true, 0, 1, 1},
+		{false, 100, 1000, 1000},
+		{false, 0, 1000, 1000},
+	} {
 		j := &job{ctx: t.Context(), options: &options{}}
 		for i := range 1000 {
 			j.ids = append(j.ids, id(i))
 		}
 		var asked atomic.Int64
-		errs := j.tryEachID(oneServer, func(id string) error {
-			if asked.Add(1); id < j.ids[100] {
+		errs := j.tryEachID(c.oneServer, func(id string) error {
+			asked.Add(1)
+			time.Sleep(time.Millisecond) // in fake time: all that are asked for at once begin before one ends
+			if id < j.ids[c.failsFrom] {
 				return nil
 			}
-			return store.ErrUnavailable
+			return failure{"127.0.0.1:1", "no reply within 2s"}
 		})
 		untried := 0
 		for i, err := range errs {
-			if i < 100 && err != nil {
+			if i < c.failsFrom && err != nil {
 				t.Errorf("session %d: %v", i, err)
 			}
 			if err == errNotTried {
 				untried++
 			}
 		}
-		if got := int(asked.Load()); got+untried != 1000 || oneServer && got > 100+idsAtOnce || !oneServer && untried > 0 {
-			t.Errorf("one server: %v; %d are asked for, %d not", oneServer, got, untried)
+		if got := int(asked.Load()); got+untried != 1000 || got > c.asked || got < c.least {
+			t.Errorf("%+v: %d are asked for, %d not", c, got, untried)
 		}
 	}
 }
