@@ -31,10 +31,10 @@ type screen struct {
 	height      int
 }
 
-// openScreen returns nil if stdout is no terminal, or the output is for programs.
+// openScreen returns nil if stdout is no terminal that knows the codes, or the output is for programs.
 func (j *job) openScreen() *screen {
 	terminal, ok := j.out.stdout.(*os.File)
-	if !ok || j.json || !term.IsTerminal(int(terminal.Fd())) {
+	if !ok || j.json || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(terminal.Fd())) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(j.ctx)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/creack/pty"
@@ -45,6 +46,7 @@ func onTerminal(t *testing.T, rows, columns int, c *exec.Cmd) *terminal {
 	if r.before, err = term.GetState(int(tty.Fd())); err != nil {
 		t.Fatal(err)
 	}
+	c.Env = slices.Insert(c.Env, len(os.Environ()), "TERM=xterm") // unless the test has appended another
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {
@@ -193,6 +195,8 @@ func (r *terminal) shows(words ...string) (line string) {
 // ends checks that the command ends well, and leaves the terminal as it was.
 func (r *terminal) ends() {
 	r.t.Helper()
+	limit := time.AfterFunc(time.Minute, func() { _ = r.Process.Kill() })
+	defer limit.Stop()
 	if err := r.Wait(); err != nil {
 		r.t.Errorf("it ends with %v", err)
 	}

@@ -175,6 +175,15 @@ func TestTheTerminalIsRestored(t *testing.T) {
 			})
 		}
 	}
+	t.Run("dumb", func(t *testing.T) { // a terminal without codes is like a file
+		t.Parallel()
+		command := calling(t, s.URL, "top", "--count", "2")
+		command.Env = append(command.Env, "TERM=dumb")
+		c := onTerminal(t, 24, 80, command)
+		c.shows("1 look")
+		c.shows("2 looks")
+		c.ends()
+	})
 	t.Run("count", func(t *testing.T) {
 		t.Parallel()
 		c := onTerminal(t, 24, 80, calling(t, s.URL, "top", "--count", "1"))

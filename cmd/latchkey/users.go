@@ -19,8 +19,8 @@ if --ttl is the idle timeout of the program.
 
 // A loggedIn is a user with live sessions.
 type loggedIn struct {
-	User      string     `json:"user,omitempty"` // "": not known
-	Tag       string     `json:"tag"`            // begins the ids of the user's sessions
+	User      string     `json:"user"` // "": not known
+	Tag       string     `json:"tag"`  // begins the ids of the user's sessions
 	Sessions  int        `json:"sessions"`
 	LastLogin time.Time  `json:"last_login"`
 	LastUsed  *time.Time `json:"last_used,omitempty"`

@@ -232,12 +232,17 @@ func TestUsersShowProgressOnATerminal(t *testing.T) {
 	defer terminal.Close()
 	c := calling(t, s.URL, "users", "--json")
 	c.Stderr = end
+	read := make(chan []byte)
+	go func() {
+		shown, _ := io.ReadAll(terminal) // the error says that the other end is closed
+		read <- shown
+	}()
 	out, err := c.Output()
 	if err != nil || strings.Contains(string(out), "\x1b") {
 		t.Errorf("%v: %q", err, out)
 	}
 	end.Close()
-	shown, _ := io.ReadAll(terminal) // the error says that the other end is closed
+	shown := <-read
 	contains(t, string(shown), "\r[", " of 600 keys")
 	if !strings.HasSuffix(string(shown), "\r\x1b[K") {
 		t.Errorf("it is left: %q", shown)
