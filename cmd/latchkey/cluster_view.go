@@ -19,6 +19,7 @@ type view struct {
 
 // A clusterLine describes a node, as the cluster does.
 type clusterLine struct {
+	id             string
 	address, named string // host:port, and the same with the host's name
 	self           bool   // the node that has replied
 	master         bool
@@ -123,7 +124,7 @@ func parseNodes(text, asked string) (all []clusterLine) {
 		}
 		flags := strings.Split(words[2], ",")
 		has := func(flag string) bool { return slices.Contains(flags, flag) }
-		l := clusterLine{address: address, self: has("myself"), master: has("master"), failed: has("fail"), gone: has("noaddr") || has("handshake")}
+		l := clusterLine{id: words[0], address: address, self: has("myself"), master: has("master"), failed: has("fail"), gone: has("noaddr") || has("handshake")}
 		l.epoch, _ = strconv.ParseInt(words[6], 10, 64)
 		if name, _, _ = strings.Cut(name, ","); name != "" {
 			l.named = name + address[strings.LastIndexByte(address, ':'):]

@@ -29,7 +29,7 @@ var commands = []command{
 	{"top", "[--limit N] [--count N]", topAbout, 0, []string{"limit", "count"}, nil, top},
 	{"watch", "[--limit N]", watchAbout, 0, []string{"limit"}, nil, watch},
 	{"stats", "[--limit N]", statsAbout, 0, []string{"limit"}, nil, stats},
-	{"doctor", "[--acl-user U]", doctorAbout, 0, []string{"acl-user"}, nil, doctor},
+	{"doctor", "[--acl-user U] [-v]", doctorAbout, 0, []string{"acl-user", "verbose"}, nil, doctor},
 }
 
 func find(name string) *command {

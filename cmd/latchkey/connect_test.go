@@ -43,7 +43,7 @@ func TestUnreachable(t *testing.T) {
 		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},
 		{at(silent.Addr().String()), "no reply within 300ms"},
 		{"rediss://" + silent.Addr().String(), "no reply within 300ms; if it does not speak TLS, write redis"},
-		{at(full.Addr().String()), "the server has closed the connection: perhaps Redis is at maxclients, or it needs TLS"},
+		{at(full.Addr().String()), "the server has closed the connection at once: perhaps it needs TLS: then write rediss or valkeys"},
 		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients\n"},
 		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},

@@ -41,7 +41,7 @@ var errFound = errors.New("something is wrong")
 // run is the program. It prints the command's result on stdout, and all else on stderr.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := bufio.NewWriter(stdout)
-	err := dispatch(ctx, args, getenv, streams{out, stdin, stdout, stderr})
+	err := dispatch(ctx, args, getenv, streams{out, stdin, stdout, stderr, hasColours(stdout, getenv)})
 	if failed := out.Flush(); failed != nil && err == nil {
 		err = failed
 	}
@@ -89,10 +89,10 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	}
 	o.ids = distinct(o.ids)
 	r, err := connect(ctx, o)
-	if err != nil {
+	if err != nil && !(c.name == "doctor" && o.redis.Sentinel.MasterSet != "") { // the Sentinels can be asked
 		return err
 	}
-	err = c.run(&job{ctx, o, r, out})
+	err = c.run(&job{ctx, o, r, out, err})
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return errInterrupted
 	}
@@ -124,12 +124,14 @@ type streams struct {
 	*bufio.Writer  // of stdout
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	colour         bool // stdout has colours
 }
 
 // A job is one run of a command.
 type job struct {
 	ctx context.Context
 	*options
-	redis *redis
-	out   streams
+	redis       *redis
+	out         streams
+	unconnected error // why there is no connection; only doctor runs without one
 }

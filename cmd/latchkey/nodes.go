@@ -16,6 +16,7 @@ import (
 // A node is one server.
 type node struct {
 	*redis
+	id      string // in the cluster
 	address string
 	client  rueidis.Client
 	err     error // why it cannot be asked, or nil
@@ -147,7 +148,7 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 		if mastersOnly && !line.owns() || line.gone || line.master && !line.owns() && !line.failed { // a master that has failed may have lost its slots
 			continue
 		}
-		n := &node{redis: r, address: line.address, replica: !line.owns()}
+		n := &node{redis: r, id: line.id, address: line.address, replica: !line.owns()}
 		for _, name := range []string{line.address, line.named} { // known by one of them, or not yet: rueidis hides a replica that is new
 			if view, asked := views[name]; asked {
 				n.client = known[name]

@@ -26,6 +26,7 @@ type options struct {
 	limit   int
 	count   int
 	aclUser string
+	verbose bool
 
 	url, passwordFile, keysFile string
 }
@@ -70,6 +71,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 			}
 		},
 		"count": func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
+		"verbose": func(n string) { f.BoolVar(&o.verbose, n, false, "show what is ok, too; short: -v") },
 		"acl-user": func(n string) {
 			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")
 		},
@@ -109,6 +111,9 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		return nil, errHelp
 	}
 	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name == "v" {
+		name = "verbose"
+	}
 	f := flags.Lookup(name)
 	if f == nil {
 		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, word("--"+name))

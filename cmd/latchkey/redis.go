@@ -40,7 +40,7 @@ func (r *redis) tuned() rueidis.ClientOption {
 	return c
 }
 
-// connect connects to Redis. Its error is one line.
+// connect connects to Redis. Its error is one line. Without a connection there is no client.
 func connect(ctx context.Context, o *options) (*redis, error) {
 	r := &redis{option: o.redis, o: store.Options{Prefix: o.prefix, Timeout: o.timeout}}
 	if len(o.keys) > 0 {
@@ -50,7 +50,7 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 	r.option.DialCtxFn = greeting(r.option)
 	client, err := newClient(ctx, r.tuned())
 	if err != nil {
-		return nil, r.explained(err)
+		return r, r.explained(err)
 	}
 	r.client = client
 	r.hasReplied.Store(true)
