@@ -112,7 +112,7 @@ func (v view) whyAway(n *node) error {
 // A node that is alone does not know its own ip. It is that of asked, the address of the node that replied.
 func parseNodes(text, asked string) (all []clusterLine) {
 	askedHost, _, _ := net.SplitHostPort(asked)
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // RESP3 may prefix the text
 		words := strings.Fields(line)
 		if len(words) < 8 {
 			continue

@@ -49,6 +49,7 @@ type diagnosis struct {
 	kind     string
 	info     map[string]string // of INFO; empty if INFO is refused
 	away     []string          // the masters of the cluster that cannot be asked
+	entry    string            // a node that can be asked, the same for all nodes
 	findings []finding
 }
 
@@ -110,13 +111,17 @@ func (j *job) diagnoseNodes() (all []finding, nodes int, _ error) {
 		return nil, 0, err
 	}
 	var away []string
+	entry := ""
 	for _, n := range found {
-		if n.err != nil && !n.replica {
+		switch {
+		case n.err == nil:
+			entry = cmp.Or(entry, n.address)
+		case !n.replica:
 			away = append(away, n.address)
 		}
 	}
 	for _, n := range found {
-		findings, err := j.diagnose(n, away)
+		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, entry: entry})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -126,8 +131,8 @@ func (j *job) diagnoseNodes() (all []finding, nodes int, _ error) {
 }
 
 // diagnose returns an error if the server cannot be reached. On a cluster that is a finding instead.
-func (j *job) diagnose(n *node, away []string) ([]finding, error) {
-	d := &diagnosis{job: j, node: n, away: away}
+func (j *job) diagnose(d *diagnosis) ([]finding, error) {
+	n := d.node
 	text, err := "", n.err
 	if n.client != nil {
 		text, err = n.do(j.ctx, "INFO").ToString()

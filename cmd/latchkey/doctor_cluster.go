@@ -44,7 +44,7 @@ func (d *diagnosis) slots() {
 			state, isOrAre(d.away), itOrThem(d.away))
 	case free > 0:
 		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, slots).
-			do("redis-cli --cluster fix " + d.node.address)
+			do("redis-cli --cluster fix " + d.entry)
 	case lost > 0:
 		d.say(wrong, name, "cluster_state is %s, and it does not hear the masters of %d slots, which this program can reach: wait some seconds; "+
 			"if this line stays, open the port of the cluster's bus between the nodes", state, lost)
@@ -78,7 +78,7 @@ func (d *diagnosis) halfMoved() {
 		return
 	}
 	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise their sessions are unavailable", what).
-		do("redis-cli --cluster fix " + d.node.address)
+		do("redis-cli --cluster fix " + d.entry)
 }
 
 // unreachable says what to do about a node of a cluster that does not reply.

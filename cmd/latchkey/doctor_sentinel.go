@@ -49,7 +49,7 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	d.node.client = client
 	known, err := d.node.do(d.ctx, "SENTINEL", "MASTER", name).AsStrMap()
 	if err != nil {
-		d.say(wrong, "sentinel", "it does not say what it knows: %s", reason(d.redis.explainedAt(err, d.node.address)))
+		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s: let it watch that master, as the others do (SENTINEL MONITOR)", name, reason(d.redis.explainedAt(err, d.node.address)))
 		return ""
 	}
 	d.info = known
