@@ -41,6 +41,15 @@ func find(name string) *command {
 	return nil
 }
 
+// commandNames returns all first words.
+func commandNames() []string {
+	names := []string{"version", "completion", "help"}
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 var errHelp = errors.New("help was requested")
 
 // help fits on a screen of 24 lines.

@@ -60,6 +60,6 @@ func idsIn(text io.Reader) (ids []string, _ error) {
 
 // notAnID does not repeat the argument, which may be the secret of a cookie, or a URL.
 func notAnID(arg string) error {
-	return fmt.Errorf("an argument of %d bytes is no session's id: an id has %d bytes, or %d if the session is a user's",
-		len(arg), idLength, tagLength+len(".")+ownLength)
+	return fmt.Errorf("an argument of %s is no session's id: an id has %d bytes, or %d if the session is a user's",
+		plural(int64(len(arg)), "byte"), idLength, tagLength+len(".")+ownLength)
 }

@@ -74,7 +74,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	case c == nil && strings.HasPrefix(args[0], "-"):
 		return usage("the command comes first, then its flags; latchkey --help shows all commands")
 	case c == nil:
-		return usage("unknown command%s; latchkey --help shows all commands", word(args[0]))
+		return usage("unknown command%s; latchkey --help shows all commands", typed(args[0], commandNames()))
 	}
 	o, err := c.parse(args[1:], getenv)
 	switch {

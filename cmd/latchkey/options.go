@@ -70,7 +70,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 				f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)")
 			}
 		},
-		"count": func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
+		"count":   func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
 		"verbose": func(n string) { f.BoolVar(&o.verbose, n, false, "show what is ok, too; short: -v") },
 		"acl-user": func(n string) {
 			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")
@@ -116,7 +116,10 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 	}
 	f := flags.Lookup(name)
 	if f == nil {
-		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, word("--"+name))
+		var known []string
+		flags.VisitAll(func(f *flag.Flag) { known = append(known, "--"+f.Name) })
+		dashes := arg[:len(arg)-len(strings.TrimLeft(arg, "-"))]
+		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, typed(dashes+name, known))
 	}
 	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() && !given {
 		value, given = "true", true
@@ -139,6 +142,18 @@ func word(s string) string {
 		return ""
 	}
 	return " " + s
+}
+
+// typed returns a mistyped word, and the known one that was probably meant. A flag is compared without its dashes.
+func typed(s string, known []string) string {
+	mistyped := word(s)
+	if mistyped == "" {
+		return ""
+	}
+	if dashes := "--"; strings.HasPrefix(s, "-") {
+		s = dashes + strings.TrimLeft(s, "-")
+	}
+	return mistyped + suggestion(s, known)
 }
 
 // example returns a value that f takes.

@@ -193,24 +193,29 @@ func TestTheTerminalIsRestored(t *testing.T) {
 }
 
 // While Redis is unavailable, the terminal shows what was seen last, and why it is not newer. The command can be ended.
-func TestTopOnATerminalWhileRedisIsAway(t *testing.T) {
-	s, _ := withRedis(t)
-	c := onTerminal(t, 24, 80, calling(t, s.URL, "top", "--timeout", "1s"))
-	c.shows("0 sessions held")
-	s.Stop(t)
-	c.shows("latchkey: ", "connection refused")
-	c.shows("0 sessions held")
-	s.Restart(t)
-	redistest.Eventually(t, "the note is gone", func() bool {
-		return !slices.ContainsFunc(c.lines(), func(line string) bool { return strings.Contains(line, "latchkey:") })
-	})
-	s.Pause(t)
-	defer s.Resume(t)
-	c.shows("no reply within 1s")
-	if _, err := c.master.WriteString("q"); err != nil {
-		t.Fatal(err)
+func TestATerminalWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"top", "watch"} {
+		t.Run(command, func(t *testing.T) {
+			s, _ := withRedis(t)
+			c := onTerminal(t, 24, 80, calling(t, s.URL, command, "--timeout", "1s"))
+			c.shows("0 sessions held")
+			s.Stop(t)
+			c.shows("latchkey: ", "connection refused")
+			c.shows("0 sessions held")
+			s.Restart(t)
+			redistest.Eventually(t, "the note is gone", func() bool {
+				return !slices.ContainsFunc(c.lines(), func(line string) bool { return strings.Contains(line, "latchkey:") })
+			})
+			s.Pause(t)
+			defer s.Resume(t)
+			c.shows("no reply within 1s")
+			if _, err := c.master.WriteString("q"); err != nil {
+				t.Fatal(err)
+			}
+			c.ends()
+		})
 	}
-	c.ends()
 }
 
 // A master of a cluster that is away is a row, and nothing is known of its sessions until it is back.

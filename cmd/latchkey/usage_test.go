@@ -17,6 +17,13 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		{nil, "no command"},
 		{[]string{"destroy"}, "unknown command destroy;"},
+		{[]string{"lst"}, "unknown command lst: do you mean list?"},
+		{[]string{"lcoks"}, "unknown command lcoks: do you mean locks?"},
+		{[]string{"stat"}, "unknown command stat: do you mean stats?"},
+		{[]string{"doc"}, "unknown command doc: do you mean doctor?"},
+		{[]string{"list", "-u", "ann"}, "list has no flag -u: do you mean --user?"},
+		{[]string{"list", "--usr=ann"}, "list has no flag --usr: do you mean --user?"},
+		{[]string{"show", "x"}, "an argument of 1 byte is no"},
 		{[]string{"--json"}, "the command comes first"},
 		{[]string{"redis://:" + secret + "@127.0.0.1"}, "unknown command;"},
 		{[]string{"show"}, "needs the id of one session"},

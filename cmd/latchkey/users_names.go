@@ -28,7 +28,7 @@ func (c *census) name() error {
 		c.nameSome(some)
 		c.seen += int64(len(some))
 		c.bar.set(c.seen)
-		if err := pause(c.ctx, restFactor*time.Since(begun)); err != nil {
+		if err := pause(c.ctx, rest(time.Since(begun))); err != nil {
 			return err
 		}
 	}

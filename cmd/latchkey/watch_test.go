@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
 )
 
 // A running command's output is read while it runs.
