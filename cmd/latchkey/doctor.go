@@ -89,7 +89,7 @@ func doctor(j *job) error {
 	if j.json {
 		err = j.printJSON(all)
 	} else {
-		j.printFindings(all, map[string]int{aNode: nodes, aSentinel: sentinels})
+		j.printFindings(all, map[string]servers{aNode: nodes, aSentinel: sentinels})
 	}
 	bad := slices.ContainsFunc(all, func(f finding) bool { return f.Level == wrong })
 	if err == nil && bad {
@@ -99,16 +99,16 @@ func doctor(j *job) error {
 }
 
 // diagnoseNodes examines all servers, and returns how many there are.
-func (j *job) diagnoseNodes() (all []finding, nodes int, _ error) {
+func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 	all = []finding{}
 	if j.unconnected != nil { // so there is a Sentinel, which may know more
 		d := &diagnosis{job: j, node: &node{redis: j.redis, address: j.redis.option.Sentinel.MasterSet}}
 		d.say(wrong, "node", "the master cannot be reached: %v: start it, unless a replica takes over by itself in some seconds", reason(j.unconnected))
-		return d.findings, 1, nil
+		return d.findings, servers{1, 0}, nil
 	}
 	found, err := j.redis.nodes(j.ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, nodes, err
 	}
 	var away []string
 	entry := ""
@@ -123,11 +123,14 @@ func (j *job) diagnoseNodes() (all []finding, nodes int, _ error) {
 	for _, n := range found {
 		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, entry: entry})
 		if err != nil {
-			return nil, 0, err
+			return nil, nodes, err
+		}
+		if nodes.all++; findings[0].Check != "node" {
+			nodes.replied++
 		}
 		all = append(all, findings...)
 	}
-	return all, len(found), nil
+	return all, nodes, nil
 }
 
 // diagnose returns an error if the server cannot be reached. On a cluster that is a finding instead.

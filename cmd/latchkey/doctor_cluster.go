@@ -88,7 +88,7 @@ func (d *diagnosis) unreachable(err error) {
 	case strings.HasPrefix(why, "no reply"):
 		d.say(wrong, "node", "the node cannot be reached: %s: see whether it is stopped or overloaded", why)
 	case d.node.replica:
-		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.id)
+		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.line.id)
 	default:
 		d.say(wrong, "node", "the node cannot be reached: %s: start it", why)
 	}

@@ -35,9 +35,12 @@ func groupedFindings(all []finding) (groups []group) {
 	return groups
 }
 
+// servers counts those of one kind.
+type servers struct{ all, replied int }
+
 // printFindings prints the findings, of which those that are ok only with --verbose. of has how many servers of
 // each kind there are.
-func (j *job) printFindings(all []finding, of map[string]int) {
+func (j *job) printFindings(all []finding, of map[string]servers) {
 	counts := map[string]int64{}
 	changes := false
 	for _, g := range groupedFindings(all) {
@@ -52,7 +55,7 @@ func (j *job) printFindings(all []finding, of map[string]int) {
 		}
 	}
 	if changes {
-		fmt.Fprintln(j.out, "CONFIG SET lasts until Redis restarts: then CONFIG REWRITE, or edit redis.conf")
+		fmt.Fprintln(j.out, "what CONFIG SET has changed is lost when Redis restarts: run CONFIG REWRITE after it, or edit redis.conf")
 	}
 	hidden := ""
 	if counts[fine] > 0 && !j.verbose {
@@ -62,19 +65,23 @@ func (j *job) printFindings(all []finding, of map[string]int) {
 }
 
 // whose names the servers of a line. The only server needs no name.
-func (g group) whose(of map[string]int) string {
-	several, total := 0, of[g.kind]
-	for _, n := range of {
-		several += n
+func (g group) whose(of map[string]servers) string {
+	kind, several := of[g.kind], 0
+	for _, s := range of {
+		several += s.all
 	}
 	switch n := len(g.nodes); {
 	case several == 1:
 		return ""
-	case n == 1:
+	case n == 1 && g.kind == aNode:
 		return g.nodes[0] + "  "
-	case n == total:
+	case n == 1:
+		return g.kind + " " + g.nodes[0] + "  "
+	case n == kind.all:
 		return fmt.Sprintf("all %d %ss  ", n, g.kind)
+	case n == kind.replied:
+		return fmt.Sprintf("all %d %ss that replied  ", n, g.kind)
 	default:
-		return fmt.Sprintf("%d of %d %ss: %s  ", n, total, g.kind, strings.Join(g.nodes, ", "))
+		return fmt.Sprintf("%d of %d %ss: %s  ", n, kind.all, g.kind, strings.Join(g.nodes, ", "))
 	}
 }

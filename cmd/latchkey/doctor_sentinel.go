@@ -16,27 +16,29 @@ import (
 const slowNotice = 30 * time.Second
 
 // diagnoseSentinels examines the Sentinels of the URL, and returns how many there are.
-func (j *job) diagnoseSentinels() (all []finding, sentinels int, _ error) {
+func (j *job) diagnoseSentinels() (all []finding, sentinels servers, _ error) {
 	name := j.redis.option.Sentinel.MasterSet
 	if name == "" {
-		return nil, 0, nil
+		return nil, sentinels, nil
 	}
 	addresses := j.redis.option.InitAddress
 	masters := make(map[string]bool)
 	for _, address := range addresses {
 		d := &diagnosis{job: j, node: &node{redis: j.redis, address: address}, kind: aSentinel}
+		sentinels.all++
 		if master := d.sentinel(name, len(addresses)); master != "" {
 			masters[master] = true
+			sentinels.replied++
 		}
 		if err := j.ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, sentinels, err
 		}
 		if len(masters) > 1 {
 			d.say(wrong, "sentinel_master", "it names another master than the Sentinel before it: a failover is under way: wait some seconds, and run doctor again")
 		}
 		all = append(all, d.findings...)
 	}
-	return all, len(addresses), nil
+	return all, sentinels, nil
 }
 
 // sentinel examines one Sentinel, and returns the address of the master that it names.

@@ -156,10 +156,16 @@ type sight struct {
 }
 
 // seen runs a command, on a terminal or in pipes. An endless one is interrupted as soon as it has shown something.
-func seen(t *testing.T, url string, terminal, endless bool, args ...string) (r sight) {
+func seen(t *testing.T, url string, terminal, endless bool, args ...string) sight {
+	t.Helper()
+	return seenIn(t, nil, url, terminal, endless, args...)
+}
+
+// seenIn is seen with more variables.
+func seenIn(t *testing.T, env []string, url string, terminal, endless bool, args ...string) (r sight) {
 	t.Helper()
 	c := calling(t, url, args...)
-	c.Env = append(c.Env, "TERM=xterm", "NO_COLOR=")
+	c.Env = append(append(c.Env, "TERM=xterm", "NO_COLOR="), env...)
 	var stdout, stderr syncBuffer
 	shown := make(chan struct{})
 	stdout.first = sync.OnceFunc(func() { close(shown) })
@@ -232,13 +238,18 @@ func (b *syncBuffer) String() string {
 
 // nights are all states.
 func nights() []night {
-	var shard lostShard
+	var shard, silent lostShard
 	const refused = "connection refused"
 	return []night{
-		{"one of three masters is away", shard.start, map[string]verdict{
+		{"one of three masters is away", func(t *testing.T) string { return shard.start(t, (*redistest.Server).Stop) }, map[string]verdict{
 			"": fail(refused), "doctor": fail(refused, "start"),
 			"watch": well(refused), "top": well(refused),
 		}, shard.lostID, shard.lostUser},
+		{"one of three masters is frozen", func(t *testing.T) string { return silent.start(t, (*redistest.Server).Pause) }, map[string]verdict{
+			"": fail("no reply within 500ms"), "watch": well("no reply within 500ms"), "top": well("no reply within 500ms"),
+		}, silent.lostID, silent.lostUser},
+		{"a failover is under way", inAFailover, map[string]verdict{"": fail("CLUSTERDOWN The cluster is down"), "watch": well("CLUSTERDOWN"), "top": well("CLUSTERDOWN"),
+			"doctor": fail("is away: start it, unless a replica takes over")}, nil, nil},
 		{"frozen", frozen, map[string]verdict{"": fail("no reply within 500ms")}, nil, nil},
 		{"at maxclients", atMaxclients, map[string]verdict{"": fail("ERR max number of clients reached")}, nil, nil},
 		{"wrong rights", wrongRights, map[string]verdict{"": fail("NOPERM"), "doctor": well("NOPERM")}, nil, nil},
@@ -254,7 +265,7 @@ type lostShard struct {
 	lost *redistest.Server
 }
 
-func (l *lostShard) start(t *testing.T) string {
+func (l *lostShard) start(t *testing.T, lose func(*redistest.Server, testing.TB)) string {
 	l.Cluster = redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	st := openedOn(t, l.Cluster)
 	for i := range 30 {
@@ -262,8 +273,39 @@ func (l *lostShard) start(t *testing.T) string {
 		login(t, st, fmt.Sprint("user-", i), "", i)
 	}
 	l.lost = l.Nodes[1]
-	l.lost.Stop(t)
+	lose(l.lost, t)
 	return "redis://" + l.lost.Addr + "?addr=" + l.Nodes[0].Addr + "&addr=" + l.Nodes[2].Addr
+}
+
+// inAFailover is a cluster that has lost a master, and in which no replica has taken over yet. By default no node
+// serves any session then.
+func inAFailover(t *testing.T) string {
+	c := redistest.NewCluster(t, 3, 1)
+	st := openedOn(t, c)
+	for i := range 30 {
+		begin(t, st, id(i), "{}")
+	}
+	begin(t, st, first, "{}")
+	login(t, st, "ann", "", 1)
+	ofFirst, ofAnn := c.Owner(t, slotOf(keyOf(first))), c.Owner(t, slotOf(listKeyOf("ann")))
+	ofFirst.Do(t, "SET", keyOf(first)+".lock", "a lock that stays") // a real one could not be extended
+	i := slices.IndexFunc(c.Nodes[:3], func(n *redistest.Server) bool { return n != ofFirst && n != ofAnn })
+	lost := c.Nodes[i]
+	for _, n := range c.Nodes {
+		n.Do(t, "CONFIG", "SET", "cluster-replica-no-failover", "yes", "cluster-node-timeout", "1000")
+	}
+	lost.Stop(t)
+	var url []string
+	for _, n := range c.Nodes {
+		if n == lost {
+			continue
+		}
+		url = append(url, n.Addr)
+		redistest.Eventually(t, "it says CLUSTERDOWN", func() bool {
+			return strings.Contains(fmt.Sprintf("%s", n.Do(t, "CLUSTER", "INFO")), "cluster_state:fail")
+		})
+	}
+	return "redis://" + lost.Addr + "?addr=" + strings.Join(url, "&addr=")
 }
 
 func (l *lostShard) lostID() string {

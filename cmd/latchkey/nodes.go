@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 // A node is one server.
 type node struct {
 	*redis
-	id      string // in the cluster
+	line    clusterLine // in a cluster
 	address string
 	client  rueidis.Client
 	err     error // why it cannot be asked, or nil
@@ -148,7 +147,7 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 		if mastersOnly && !line.owns() || line.gone || line.master && !line.owns() && !line.failed { // a master that has failed may have lost its slots
 			continue
 		}
-		n := &node{redis: r, id: line.id, address: line.address, replica: !line.owns()}
+		n := &node{redis: r, line: line, address: line.address, replica: !line.owns()}
 		for _, name := range []string{line.address, line.named} { // known by one of them, or not yet: rueidis hides a replica that is new
 			if view, asked := views[name]; asked {
 				n.client = known[name]
@@ -210,20 +209,27 @@ func (n *node) explained(err error) error {
 }
 
 // explainedFor is explained for a command on a key. On a cluster it names the master of the key, as far as the
-// cluster knows.
+// cluster knows, and asks that master again: a store tries until its timeout, and may have forgotten why by then.
 func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
 		return r.explained(err)
 	}
-	views, unknown := r.clusterViews(ctx)
+	masters, unknown := r.masters(ctx)
 	if unknown != nil {
 		return r.explained(err)
 	}
-	for _, line := range newest(views) {
-		if line.has(slotOf(key)) {
-			// The store tries again until its timeout, and may have forgotten why by then.
-			return r.explainedAt(cmp.Or(views[line.address].err, err), line.address)
+	for _, n := range masters {
+		if !n.line.has(slotOf(key)) {
+			continue
 		}
+		now := n.err
+		if now == nil {
+			now = n.do(ctx, "GETRANGE", key, "0", "0").Error()
+		}
+		if now == nil || isWrongType(now) || hasMoved(now) || isNoPermission(now) {
+			now = err
+		}
+		return n.explained(now)
 	}
 	return r.explained(err)
 }
