@@ -125,9 +125,11 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		if err != nil {
 			return nil, nodes, err
 		}
-		if nodes.all++; findings[0].Check != "node" {
-			nodes.replied++
+		if nodes.all++; findings[0].Check == "node" { // which comes first: it explains others
+			all = append(findings, all...)
+			continue
 		}
+		nodes.replied++
 		all = append(all, findings...)
 	}
 	return all, nodes, nil

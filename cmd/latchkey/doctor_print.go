@@ -70,7 +70,12 @@ func (g group) whose(of map[string]servers) string {
 	for _, s := range of {
 		several += s.all
 	}
-	switch n := len(g.nodes); {
+	n := len(g.nodes)
+	everyone := fmt.Sprintf("all %d", n)
+	if n == 2 {
+		everyone = "both"
+	}
+	switch {
 	case several == 1:
 		return ""
 	case n == 1 && g.kind == aNode:
@@ -78,9 +83,9 @@ func (g group) whose(of map[string]servers) string {
 	case n == 1:
 		return g.kind + " " + g.nodes[0] + "  "
 	case n == kind.all:
-		return fmt.Sprintf("all %d %ss  ", n, g.kind)
+		return fmt.Sprintf("%s %ss  ", everyone, g.kind)
 	case n == kind.replied:
-		return fmt.Sprintf("all %d %ss that replied  ", n, g.kind)
+		return fmt.Sprintf("%s %ss that replied  ", everyone, g.kind)
 	default:
 		return fmt.Sprintf("%d of %d %ss: %s  ", n, kind.all, g.kind, strings.Join(g.nodes, ", "))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"os"
 	"strings"
 	"testing"
 
@@ -41,6 +42,22 @@ note   all 3 nodes that replied  perhaps
 		if b.String() != want {
 			t.Errorf("it prints\n%s\nwant\n%s", b.String(), want)
 		}
+	}
+}
+
+// The first output of doctor in the page is what it prints.
+func TestDoctorInThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := redistest.Real(t, "--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl")
+	s.Do(t, "ACL", wordsOf("SETUSER latchkey on >pw "+forSessions+forLogins+forWaking)...)
+	shown := call(t, s.URL, "doctor", "--acl-user", "latchkey").stdout
+	indented := "    $ latchkey doctor --acl-user latchkey\n    " + strings.TrimSuffix(strings.ReplaceAll(shown, "\n", "\n    "), "    ")
+	if !strings.Contains(string(page), indented) {
+		t.Errorf("the page has another output than\n%s", indented)
 	}
 }
 
