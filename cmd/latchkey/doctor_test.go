@@ -277,7 +277,7 @@ func rightsSuffice(t *testing.T, servers []*redistest.Server, st *store.Store) {
 	hold(t, st, second, "")
 	one, two := login(t, st, "eve", "", 1), login(t, st, "eve", "", 2)
 	for _, args := range [][]string{{"list", "--user", "eve"}, {"show", second, "--values"}, {"show", one, "--values"},
-		{"locks"}, {"stats"}, {"end", second}, {"end", one}, {"end", "--user", "eve"}} {
+		{"list", one, second}, {"users"}, {"locks"}, {"top", "--count", "1"}, {"stats"}, {"end", second}, {"end", one}, {"end", "--user", "eve"}} {
 		must(t, url, args...)
 	}
 	fails(t, call(t, url, "show", two), exitError, "it was ended")
@@ -291,7 +291,7 @@ func rightsSuffice(t *testing.T, servers []*redistest.Server, st *store.Store) {
 	}
 	allowed(removed)
 	login(t, st, "eve", "", 3)
-	for _, args := range [][]string{{"list", "--user", "eve"}, {"locks"}, {"stats"}} {
+	for _, args := range [][]string{{"list", "--user", "eve"}, {"users"}, {"locks"}, {"top", "--count", "1"}, {"stats"}} {
 		must(t, url, args...)
 	}
 	for _, s := range servers {
