@@ -27,7 +27,7 @@ func top(j *job) error {
 		}
 		return p, err
 	})
-	if err == nil && j.count > 0 && j.ctx.Err() == nil {
+	if err == nil && r.looks == j.count { // it was not interrupted
 		err = found(gone)
 	}
 	return err

@@ -256,6 +256,11 @@ func TestTopOfACluster(t *testing.T) {
 	if r.code != exitError || r.stderr != "" || len(lost) == 0 || len(report.Sessions) != n {
 		t.Errorf("%+v", r)
 	}
+	onScreen := onTerminal(t, 24, 80, calling(t, url, "top", "--count", "1"))
+	onScreen.shows(c.Nodes[0].Addr + "  away: connection refused")
+	if _ = onScreen.Wait(); onScreen.ProcessState.ExitCode() != exitError {
+		t.Errorf("exit %d on a terminal", onScreen.ProcessState.ExitCode())
+	}
 	c.Nodes[0].Restart(t)
 	report = watching.until(t, "it is back", func(r topReport) bool { return len(r.Away) == 0 })
 	if b := report.of(lost[0]); b.State != "free" { // it has lost its locks
