@@ -214,6 +214,20 @@ func (r *terminal) ends() {
 	}
 }
 
+// A picture takes the place of the one before, and nothing of that is left.
+func TestPainted(t *testing.T) {
+	t.Parallel()
+	r := &terminal{t: t}
+	for range 3 {
+		r.grid = append(r.grid, []rune(strings.Repeat(" ", 10)))
+	}
+	for _, lines := range [][]string{{"a long", "line", "and more"}, {"a", "b", "c"}, {"ü"}} {
+		if r.write(painted(lines)); !slices.Equal(r.lines(), lines) || r.scrolled > 0 {
+			t.Errorf("%q is shown as %q", lines, r.lines())
+		}
+	}
+}
+
 // Lines that do not fit are left out, and the last line says how many.
 func TestFitted(t *testing.T) {
 	t.Parallel()

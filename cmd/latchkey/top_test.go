@@ -210,6 +210,8 @@ func TestATerminalWhileRedisIsAway(t *testing.T) {
 			s.Pause(t)
 			defer s.Resume(t)
 			c.shows("no reply within 1s")
+			c.resize(30, 100)
+			c.shows("no reply within 1s") // although nothing else has changed
 			if _, err := c.master.WriteString("q"); err != nil {
 				t.Fatal(err)
 			}
