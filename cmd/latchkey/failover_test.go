@@ -77,16 +77,9 @@ func noFix(t *testing.T, url string) {
 func TestDemotedMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 1, 1)
-	j := &job{ctx: t.Context(), options: &options{}}
-	o, err := find("stats").parse([]string{"--redis", "redis://" + c.Nodes[0].Addr}, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if j.redis, err = connect(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	j := connected(t, "stats", "redis://"+c.Nodes[0].Addr)
 	reads := 0
-	_, err = j.eachMaster(func(n *node) error {
+	_, err := j.eachMaster(func(n *node) error {
 		reads++
 		c.Failover(t, c.Nodes[1])
 		redistest.Eventually(t, "it is demoted", func() bool { return !c.Nodes[0].IsMaster(t) })
