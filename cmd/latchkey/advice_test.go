@@ -417,6 +417,14 @@ var mistakes = []mistake{
 		c.Partition(t, c.Nodes[2])
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Heal(t); return nil }
 	}},
+	{"the node does not let this program in", func(t *testing.T) (string, []string, func(finding) []string) {
+		c := redistest.NewCluster(t, 2, 0)
+		c.Nodes[1].Do(t, "CONFIG", "SET", "requirepass", "hunter2")
+		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string {
+			order(t, c.Nodes[0].Addr, "CONFIG", "SET", "requirepass", "hunter2")
+			return []string{"--password-file", file(t, "hunter2")}
+		}
+	}},
 	{"see whether it is stopped", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.Nodes[2].Pause(t)
@@ -449,6 +457,13 @@ var mistakes = []mistake{
 		url := sentinelsURL(redistest.Sentinel(t, s, 1))
 		s.Stop(t)
 		return url, nil, func(finding) []string { s.Restart(t); return nil }
+	}},
+	{"the master does not let this program in", func(t *testing.T) (string, []string, func(finding) []string) {
+		s := redistest.Real(t)
+		url := sentinelsURL(redistest.Sentinel(t, s, 1))
+		s.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
+		password := file(t, "hunter2")
+		return url, nil, func(finding) []string { return []string{"--password-file", password} }
 	}},
 	{"it does not reach the master", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)

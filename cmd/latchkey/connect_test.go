@@ -113,3 +113,12 @@ func TestSentinel(t *testing.T) {
 	fails(t, call(t, url+"?master_set=others", "locks"), exitError, `the sentinels know no master "others"`)
 	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at "+s.Addr)
 }
+
+// If no Sentinel replies, nobody knows the master, and doctor says nothing of it.
+func TestDoctorWithoutSentinels(t *testing.T) {
+	t.Parallel()
+	r := call(t, "redis://127.0.0.1:1?addr=127.0.0.1:2&master_set=sessions", "doctor")
+	if want := "wrong  both Sentinels  it cannot be reached: connection refused: start it, or take it out of the URL\n1 wrong, 0 notes, 0 ok\n"; r.stdout != want || r.code != exitError || r.stderr != "" {
+		t.Errorf("%+v, want %q", r, want)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,15 +78,17 @@ var checks = []func(*diagnosis){
 }
 
 func doctor(j *job) error {
-	all, nodes, err := j.diagnoseNodes()
+	ofSentinels, sentinels, err := j.diagnoseSentinels()
 	if err != nil {
 		return err
 	}
-	found, sentinels, err := j.diagnoseSentinels()
-	if err != nil {
-		return err
+	all, nodes := []finding{}, servers{}
+	if sentinels.all == 0 || sentinels.replied > 0 { // otherwise nobody says where the master is
+		if all, nodes, err = j.diagnoseNodes(); err != nil {
+			return err
+		}
 	}
-	all = append(all, found...)
+	all = append(all, ofSentinels...)
 	if j.json {
 		err = j.printJSON(all)
 	} else {
@@ -100,10 +103,13 @@ func doctor(j *job) error {
 
 // diagnoseNodes examines all servers, and returns how many there are.
 func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
-	all = []finding{}
 	if j.unconnected != nil { // so there is a Sentinel, which may know more
 		d := &diagnosis{job: j, node: &node{redis: j.redis, address: j.redis.option.Sentinel.MasterSet}}
-		d.say(wrong, "node", "the master cannot be reached: %v: start it, unless a replica takes over by itself in some seconds", reason(j.unconnected))
+		if why := reason(j.unconnected); isRefused(j.unconnected) {
+			d.say(wrong, "node", "the master does not let this program in: %s", why)
+		} else {
+			d.say(wrong, "node", "the master cannot be reached: %s: start it, unless a replica takes over by itself in some seconds", why)
+		}
 		return d.findings, servers{1, 0}, nil
 	}
 	found, err := j.redis.nodes(j.ctx)
@@ -116,7 +122,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		switch {
 		case n.err == nil:
 			entry = cmp.Or(entry, n.address)
-		case !n.replica:
+		case !n.replica && !isRefused(n.err) && !errors.Is(n.err, errDemoted):
 			away = append(away, n.address)
 		}
 	}
@@ -143,7 +149,10 @@ func (j *job) diagnose(d *diagnosis) ([]finding, error) {
 		text, err = n.do(j.ctx, "INFO").ToString()
 	}
 	switch {
-	case isRefused(err):
+	case isLockedOut(err) && d.inCluster():
+		d.unreachable(n.explained(err))
+		return d.findings, nil
+	case isRefused(err) && n.client != nil:
 		d.say(note, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
 	case err != nil && d.inCluster():
 		d.unreachable(n.explained(err))

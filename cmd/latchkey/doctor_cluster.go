@@ -85,6 +85,8 @@ func (d *diagnosis) halfMoved() {
 func (d *diagnosis) unreachable(err error) {
 	why := reason(err)
 	switch {
+	case isRefused(err):
+		d.say(wrong, "node", "the node does not let this program in: %s", why)
 	case strings.HasPrefix(why, "no reply"):
 		d.say(wrong, "node", "the node cannot be reached: %s: see whether it is stopped or overloaded", why)
 	case d.node.replica:

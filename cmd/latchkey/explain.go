@@ -12,9 +12,13 @@ import (
 )
 
 // A failure is what is wrong with one server, or with several.
-type failure struct{ at, why string }
+type failure struct {
+	at, why string
+	err     error
+}
 
 func (f failure) Error() string { return fmt.Sprintf("redis at %s: %s", f.at, f.why) }
+func (f failure) Unwrap() error { return f.err }
 
 // reason returns what explained says, without the address.
 func reason(err error) string {
@@ -39,7 +43,7 @@ func together(all []error) error {
 	}
 	var lines []string
 	for _, why := range reasons {
-		lines = append(lines, failure{strings.Join(at[why], ", "), why}.Error())
+		lines = append(lines, failure{strings.Join(at[why], ", "), why, nil}.Error())
 	}
 	return errors.New(strings.Join(lines, "; "))
 }
@@ -66,7 +70,7 @@ func (r *redis) explainedAt(err error, at string) error {
 		text = r.ofReply(text)
 	}
 	text = strings.TrimPrefix(text, "dial tcp "+at+": ")
-	return failure{at, strings.TrimPrefix(text, "connect: ")}
+	return failure{at, strings.TrimPrefix(text, "connect: "), err}
 }
 
 // ofConnection explains why there is no connection, or no reply. Else it returns "". A reset's own text names the

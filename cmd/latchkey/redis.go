@@ -155,6 +155,12 @@ func isRefused(err error) bool {
 	return ok
 }
 
+// isLockedOut reports whether the password or the user is wrong, or missing.
+func isLockedOut(err error) bool {
+	refused, ok := errors.AsType[*rueidis.RedisError](err)
+	return ok && (strings.HasPrefix(refused.Error(), "NOAUTH") || strings.HasPrefix(refused.Error(), "WRONGPASS"))
+}
+
 func isNoPermission(err error) bool {
 	return isRefused(err) && strings.HasPrefix(err.Error(), "NOPERM")
 }
