@@ -226,7 +226,7 @@ func untried(t *testing.T) {
 			if id < j.ids[c.failsFrom] {
 				return nil
 			}
-			return failure{"127.0.0.1:1", "no reply within 2s"}
+			return failure{at: "127.0.0.1:1", why: "no reply within 2s"}
 		})
 		untried := 0
 		for i, err := range errs {
