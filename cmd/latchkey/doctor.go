@@ -145,7 +145,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 func (j *job) diagnose(d *diagnosis) ([]finding, error) {
 	n := d.node
 	text, err := "", n.err
-	if n.client != nil {
+	if replied := err == nil || isRefused(err) || errors.Is(err, errDemoted); replied && n.client != nil {
 		text, err = n.do(j.ctx, "INFO").ToString()
 	}
 	switch {
