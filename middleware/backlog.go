@@ -85,9 +85,18 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 	return next, true, dropped
 }
 
-// tellAll tells all observers of an event of a request, in the goroutine of the request.
-func (s *Sessions) tellAll(ctx context.Context, e Event) {
-	for _, b := range s.backlogs {
+// tellAll tells all observers of the events of a request, in the goroutine of the request. It leaves out the first calls.
+// If an observer calls runtime.Goexit, the rest is told while the goroutine ends.
+func (s *Sessions) tellAll(ctx context.Context, events []Event, first int) {
+	calls := len(events) * len(s.backlogs)
+	defer func() {
+		if first < calls {
+			s.tellAll(ctx, events, first)
+		}
+	}()
+	for first < calls {
+		e, b := events[first/len(s.backlogs)], s.backlogs[first%len(s.backlogs)]
+		first++
 		s.tell(b.observer, ctx, e)
 	}
 }

@@ -51,7 +51,7 @@ func (rq *request) commit(by string, begins bool) error {
 			}
 			rq.err = err
 			region.end()
-			rq.seen.committed(&c, err)
+			rq.seen.committed(c.do, err)
 			rq.commitFailed.Store(err != nil && !rq.begun)
 		}
 	}

@@ -50,6 +50,13 @@ func Example_routes() {
 	log.Fatal(http.ListenAndServe(":8080", sessions.Handler(mux)))
 }
 
+// The page of who holds and who waits is on an address of its own, which only the operator reaches.
+func Example_debug() {
+	debug := http.NewServeMux()
+	debug.Handle("GET /debug/sessions", sessions.Debug())
+	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:6060", debug)) }()
+}
+
 // Where a router cannot be asked for its route, the request says how it uses its session.
 func ExampleOptions_mode() {
 	_ = middleware.Options{

@@ -18,6 +18,7 @@
 //   - my devices, log out everywhere: [Sessions.List], [Sessions.End], [Sessions.EndAll]
 //   - a job or a webhook changes a session: [Sessions.Update]
 //   - an audit log: [Hooks]
+//   - who holds a session, who waits, for how long: [Sessions.Debug], [Sessions.Requests]; metrics: [Observer]
 //   - tests of handlers: package middleware/sessiontest
 //   - recipes for logins, streams, frameworks and more: README.md beside this package
 //
@@ -335,6 +336,7 @@ func (rw *response) run(next http.Handler) {
 	if offers[http.Hijacker](rw.around) {
 		writer = hijackable{rw}
 	}
+	rq.seen.runs()
 	func() {
 		defer rq.copyBack(r)
 		next.ServeHTTP(writer, r)

@@ -162,8 +162,13 @@ func (s *Sessions) routeOf(next http.Handler, r *http.Request) (rt route, patter
 		h, pattern = mux.Handler(r)
 	}
 	rt = route{s, asOptions, false, next}
-	if its, ok := h.(*route); ok && its.sessions == s {
-		rt.mode, rt.passive = its.mode, its.passive
+	switch its := h.(type) {
+	case *route:
+		if its.sessions == s {
+			rt.mode, rt.passive = its.mode, its.passive
+		}
+	case *debugHandler:
+		rt.mode = None // of any Sessions
 	}
 	if rt.mode == asOptions {
 		rt.mode = Exclusive

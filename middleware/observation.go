@@ -36,7 +36,7 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 	if len(s.backlogs) == 0 && !trace.IsEnabled() {
 		return nil
 	}
-	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived, Runs: 1}}
+	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived}}
 	o.kept = o.few[:0]
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
@@ -88,7 +88,7 @@ func (o *observation) Opened(now records.Opened) {
 	if o.finished {
 		return
 	}
-	if e.Acquired.IsZero() { // what counts is what it found when it came
+	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
 	e.Passed = e.Passed || now.Passed
@@ -97,8 +97,8 @@ func (o *observation) Opened(now records.Opened) {
 	}
 }
 
-// Writes implements records.Collector.
-func (o *observation) Writes(bytes int) {
+// Sized implements records.Collector.
+func (o *observation) Sized(bytes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.finished {
@@ -149,14 +149,18 @@ func (o *observation) waited(label string, d time.Duration, acquired bool) {
 	}
 }
 
-// opened tells that the session with this id is open.
-func (o *observation) opened(id string) {
+// opened tells that the session with this id is open. If from is none, nothing is stored yet.
+func (o *observation) opened(id string, from origin) {
 	if o == nil {
 		return
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.keeping = true
+	if from == none {
+		return
+	}
 	o.event.Session = id
 	if o.task != nil {
 		trace.Log(o.Context, "session", id)
@@ -164,26 +168,34 @@ func (o *observation) opened(id string) {
 	if o.event.Acquired.IsZero() {
 		o.event.Acquired = now
 	}
-	o.keeping = true
 }
 
 // outcomes are those of the actions of a commit.
 var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
 
 // committed tells of a commit that was tried. It is called with request.mu held.
-func (o *observation) committed(c *commit, err error) {
+func (o *observation) committed(do action, err error) {
 	if o == nil || err != nil { // the error is told by failed, or the handler runs again
 		return
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e := &o.event
-	e.Committed, e.Outcome = now, outcomes[c.do]
-	e.Began = e.Began || c.do == create
-	e.Renewed = e.Renewed || c.do == renew
-	e.LoggedIn = e.LoggedIn || c.change.User != "" && (c.do == create || c.do == renew)
-	e.Ended = e.Ended || c.do == destroy
+	o.event.Committed, o.event.Outcome = now, outcomes[do]
+}
+
+// did tells what the request has done to its session's id.
+func (o *observation) did(e event) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := &o.event
+	r.Began = r.Began || e.do == create
+	r.Renewed = r.Renewed || e.do == renew
+	r.LoggedIn = r.LoggedIn || e.how == "login"
+	r.Ended = r.Ended || e.how == "destroy"
 }
 
 // abandoned tells that the handler has panicked before its commit.
@@ -249,12 +261,11 @@ func (o *observation) dead() {
 	o.event.Dead++
 }
 
-// runsAgain tells that the handler runs again, for rq.
-func (o *observation) runsAgain(rq *request) {
+// runs tells that the handler is about to run, or the function of an Update.
+func (o *observation) runs() {
 	if o == nil {
 		return
 	}
-	o.rq = rq
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.event.Runs++
@@ -266,13 +277,16 @@ func (o *observation) tell() {
 	if o == nil {
 		return
 	}
+	o.sessions.tellAll((*lasting)(o), o.take(), 0)
+}
+
+// take returns what was kept.
+func (o *observation) take() []Event {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	kept := o.kept
 	o.kept, o.keeping = nil, false
-	o.mu.Unlock()
-	for _, e := range kept {
-		o.sessions.tellAll((*lasting)(o), e)
-	}
+	return kept
 }
 
 // finish tells what is left, and then the request's event if it has used a session.
@@ -284,20 +298,20 @@ func (o *observation) finish() {
 	if o.task != nil {
 		defer o.task.End()
 	}
-	o.tell()
+	kept := o.take()
 	o.mu.Lock()
-	o.finished = true
+	o.finished = true // from now on the event does not change
 	o.mu.Unlock()
 	e := &o.event
-	if e.Acquired.IsZero() && e.RoundTrips == 0 && e.Err == nil && e.UnknownKey+e.Refused == 0 {
-		return
+	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
+		if o.rq != nil {
+			e.describe(o.rq)
+			o.rq = nil // an observer may keep the event
+		}
+		e.Done = time.Now()
+		kept = append(kept, e)
 	}
-	if o.rq != nil {
-		e.describe(o.rq)
-		o.rq = nil // an observer may keep the event
-	}
-	e.Done = time.Now()
-	o.sessions.tellAll((*lasting)(o), e)
+	o.sessions.tellAll((*lasting)(o), kept, 0)
 }
 
 // describe says which request it was, when that is over.

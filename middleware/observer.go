@@ -15,11 +15,15 @@ import (
 //	}
 //
 // Each event is told once. The events of a request are told in its order and in its goroutine, when its session is
-// released and no mutex is held. So a slow observer costs its own request time, and no other. Events that belong to no
-// request, such as a lease that is extended, are told by one goroutine for each observer, in their order. If an
-// observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
+// released and no mutex is held. So a slow observer costs its own request time, and no other. Other events are told by
+// one goroutine for each observer, in their order: events that belong to no request, such as a lease that is extended,
+// and those of a request that must not be late, which are a lost lock, and whatever happens after a commit in the middle
+// of the handler. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted
+// in the log.
 //
-// If an observer panics, the panic is logged, and nothing else happens. An event may be kept, but must not be changed.
+// If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
+// if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
+// does is told to it, too. An event may be kept, but must not be changed.
 // Events have public IDs and labels, but no user, no path, no value and no secret. An ID does not belong into the
 // attributes of a metric, since there are too many of them.
 //
@@ -49,21 +53,22 @@ type RequestEvent struct {
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
 
-	// The times at which the request arrived, had opened its session for the first time, had committed it for the last
-	// time, and was done. What has not happened is zero.
+	// The times at which the request arrived, had opened its stored session for the first time, had committed it for the
+	// last time, and was done. What has not happened is zero.
 	Arrived, Acquired, Committed, Done time.Time
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
 	// was stored. A request that opens its session again adds to both.
 	Waited, Held time.Duration
-	// Queue is how many requests of this process stood in line before this one when it came.
+	// Queue is how many requests of this process waited for the session when this one asked for it.
 	Queue int
-	// Behind is the label of the request that held the session when this one came, as far as it is known, and
+	// Behind is the label of the request that held the session then, as far as it is known, and
 	// BehindProcess is the host and process ID of a holder in another process.
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
 
-	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run.
+	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
+	// the session could not be opened.
 	Runs int
 	// RoundTrips is how many exchanges with Redis the request has made. A commit may also store the changes of other
 	// requests, which then need none.
@@ -72,7 +77,7 @@ type RequestEvent struct {
 	Bytes int
 
 	// Began, Renewed, LoggedIn and Ended: the request has begun its session, given it a new ID, logged a user in, or
-	// ended it.
+	// ended it. There is a SessionEvent of each.
 	Began, Renewed, LoggedIn, Ended bool
 	// Outcome is what became of the session in the last commit:
 	//
@@ -83,7 +88,7 @@ type RequestEvent struct {
 	//	renewed     it was stored with a new ID
 	//	ended       it was ended
 	//	failed      it could not be opened or saved: see Err
-	//	abandoned   the handler panicked, so that nothing was saved
+	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved
 	Outcome string
 	// Err is the error with which the session's part of the request has failed, and Kind is its kind in the log, such as
 	// "timeout" or "unavailable". See [Status] for the status of the response.
@@ -121,7 +126,8 @@ type ExchangeEvent struct {
 	Err error
 }
 
-// A SessionEvent tells what has happened to a session. Those of a request are told before its RequestEvent.
+// A SessionEvent tells what has happened to a session. Those of a request are told before its RequestEvent, except as
+// said at [Observer].
 //
 //	What        How
 //	began                     its first record was stored

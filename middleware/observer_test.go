@@ -180,6 +180,33 @@ func TestAWaitIsObserved(t *testing.T) {
 	})
 }
 
+// A request that does not lock its session at first is told whom it has waited for at its commit.
+func TestAnOptimisticWaitIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		o := middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/add": middleware.Optimistic})}
+		s, v := begun(t, r, o, app())
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		first := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		second := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		free().want(t, 200, "stored")
+		(<-first).want(t, 200, "501")
+		(<-second).want(t, 200, "502")
+		all := requestsIn(w.takeAll())
+		slices.SortFunc(all, func(a, b *middleware.RequestEvent) int { return a.Arrived.Compare(b.Arrived) })
+		for i, want := range []time.Duration{0, 2 * time.Second, time.Second} {
+			if e := all[i]; e.Waited != want || i > 0 && (e.Behind != "GET /pause" || e.Runs != 2 || e.Queue != i-1 || e.Acquired.Sub(e.Arrived) > 0) {
+				t.Errorf("request %d: %+v", i, e)
+			}
+		}
+	})
+}
+
 // The begin, the new ids and the end of each session are told once, and how it ended, whoever has ended it. MaxSessions
 // calls Hooks.End as well.
 func TestTheLivesOfSessionsAreObserved(t *testing.T) {
@@ -313,8 +340,8 @@ func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
 			v2.post(s.URL+"/add").want(t, 200, "501")
 			close(stop)
 			<-done
-			extended := 0
-			for _, h := range happenings(w.takeAll()) {
+			extended, all := 0, w.takeAll()
+			for _, h := range happenings(all) {
 				if h == "extended" {
 					extended++
 				}
@@ -322,9 +349,71 @@ func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
 			if extended < 5 {
 				t.Errorf("the other observer was told of %d extensions", extended)
 			}
+			if !slices.ContainsFunc(requestsIn(all), func(e *middleware.RequestEvent) bool { return e.Route == "/pause" }) {
+				t.Error("the other observer was not told of the request")
+			}
 		})
 	}
 	close(block)
+}
+
+// An observer may use the Sessions while it is told: nothing is held then, whatever the event.
+func TestAnObserverMayUseTheSessions(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		others := make(chan string, 1000)
+		told := make(map[string]int)
+		var mu sync.Mutex
+		o := observerFunc(func(ctx context.Context, e middleware.Event) {
+			what := fmt.Sprintf("%T", e)
+			if x, ok := e.(*middleware.SessionEvent); ok {
+				what = x.What
+			}
+			mu.Lock()
+			told[what]++
+			again := told[what] > 2 || s == nil // otherwise what it does is told, and so on
+			mu.Unlock()
+			if again {
+				return
+			}
+			for range s.sessions.Requests() {
+			}
+			id := <-others
+			if _, err := s.sessions.Peek(ctx, id); err != nil {
+				t.Errorf("at %s: Peek: %v", what, err)
+			}
+			if err := s.sessions.Update(ctx, id, func(s *session.Session) error { s.Set("seen", what); return nil }); err != nil {
+				t.Errorf("at %s: Update: %v", what, err)
+			}
+			if err := s.sessions.End(ctx, id); err != nil {
+				t.Errorf("at %s: End: %v", what, err)
+			}
+		})
+		st := store.New(r.Pool(t, 4), store.Options{Lease: 3 * time.Second})
+		plain := newSiteOn(t, st, middleware.Options{}, app())
+		for range 40 {
+			v := newVisitor(t)
+			v.post(plain.URL+"/add").want(t, 200, "1")
+			others <- v.get(plain.URL + "/id").body
+		}
+		s = newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{o}, MaxHold: 10 * time.Second, LockWait: 20 * time.Second}, app())
+		v := s.visitor(t)
+		free := v.hold(s.URL + "/pause")
+		waits := v.start(s.URL + "/add")
+		time.Sleep(15 * time.Second) // the lease is extended, and then lost
+		(<-waits).want(t, 200, "*")
+		free().want(t, 503, "*")
+		v.post(s.URL+"/login").want(t, 200, "")
+		v.post(s.URL+"/logout").want(t, 200, "")
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, what := range []string{"*middleware.RequestEvent", "*middleware.ExchangeEvent", "began", "extended", "lost", "released", "renewed", "ended"} {
+			if told[what] == 0 {
+				t.Errorf("no %s was told", what)
+			}
+		}
+	})
 }
 
 type observerFunc func(context.Context, middleware.Event)

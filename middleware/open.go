@@ -68,9 +68,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
-		if rq.origin != none {
-			rq.seen.opened(rq.identity.knownID())
-		}
+		rq.seen.opened(rq.identity.knownID(), rq.origin)
 		for _, old := range o.gaveWay {
 			rq.addEvent(event{do: destroy, old: old, how: "gave_way"})
 		}
@@ -131,7 +129,12 @@ func (o *opening) claim(id string, record records.Record) error {
 		hold.Claimed()
 	} else if hold != nil {
 		rq.hold = nil
-		hold.GiveUp(context.WithoutCancel(o.ctx), begun, err)
+		silent := err
+		if end, ok := o.ctx.Deadline(); ok && !time.Now().Before(end) || o.ctx.Err() != nil {
+			silent = nil // Redis had only the rest of the request's time, which says nothing to the next in line
+		}
+		hold.GiveUp(context.WithoutCancel(o.ctx), begun, silent)
+		rq.seen.released()
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
 		rq.first = nil

@@ -174,8 +174,9 @@ func (rw *response) secondResponse() *response {
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
 	second.request.came, second.request.idChanges = rq.came, rq.idChanges
 	second.request.passive = rq.passive
-	second.request.seen = rq.seen
-	rq.seen.runsAgain(&second.request)
+	if o := rq.seen; o != nil {
+		second.request.seen, o.rq = o, &second.request
+	}
 	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
 	return second

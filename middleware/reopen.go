@@ -87,7 +87,7 @@ func (rq *request) reopen(ctx context.Context) error {
 		return err
 	}
 	rq.committed, rq.err = false, nil
-	rq.seen.opened(rq.identity.knownID())
+	rq.seen.opened(rq.identity.knownID(), rq.origin)
 	return nil
 }
 

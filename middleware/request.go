@@ -104,6 +104,7 @@ func (rq *request) changes() *idChanges {
 func (rq *request) addEvent(e event) {
 	c := rq.changes()
 	c.events = append(c.events, e)
+	rq.seen.did(e)
 }
 
 // moved returns the id of a kind that came with the request and has moved, or the zero movedID. It is called with mu

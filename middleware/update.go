@@ -50,10 +50,10 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	}
 	seen := s.observe(ctx, time.Now())
 	if seen != nil {
-		ctx = seen
+		ctx, seen.event.Session = seen, id
 		defer seen.finish()
 	}
-	u := &update{sessions: s, id: id}
+	u := &update{sessions: s, id: id, seen: seen}
 	terms := s.terms
 	terms.Quiet, terms.Label = true, "Update"
 	began := time.Now()
@@ -71,8 +71,9 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		seen.failed(err, ruleOf(err).kind)
 		return err
 	}
-	seen.opened(id)
+	seen.opened(id, locked)
 	seen.abandoned() // unless it is saved
+	seen.runs()
 	err = f(u.session)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if err != nil {
 		seen.failed(err, ruleOf(err).kind)
 	}
-	seen.committed(&commit{do: do}, err)
+	seen.committed(do, err)
 	return err
 }
 
@@ -89,6 +90,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 type update struct {
 	sessions *Sessions
 	id       string
+	seen     *observation   // by observers; or nil
 	hold     *records.Hold  // nil once the lock is released
 	record   records.Record // as it was read
 	session  *session.Session
@@ -119,7 +121,9 @@ func (u *update) saveUpdate(ctx context.Context) (done action, _ error) {
 			return destroy, err
 		}
 		back(u.id)
-		u.sessions.happened(ctx, event{do: destroy, old: u.id, how: "destroy"})
+		e := event{do: destroy, old: u.id, how: "destroy"}
+		u.seen.did(e)
+		u.sessions.happened(ctx, e)
 		return destroy, nil
 	case change.Changed:
 		return save, hold.SaveContent(ctx, change.Snapshot)

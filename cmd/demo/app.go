@@ -31,6 +31,7 @@ func home(c config) http.HandlerFunc {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = homePage.Execute(w, map[string]any{ // the client may be gone
 			"Redis": c.redisKind(), "Lock": c.lock, "LockIs": lockIs[c.lock], "Work": fmt.Sprintf("%d ms", c.comparedWork().Milliseconds()),
+			"Debug": c.isPrivate(),
 		})
 	}
 }
@@ -62,6 +63,7 @@ type sessions func(http.Handler) http.Handler
 //	GET  /info     the kinds of Redis and lock, as JSON
 //	GET  /devices  the second page, see devices
 //	GET  /user     the name of the user who is signed in there
+//	GET  /debug/sessions  who holds and who waits; only if -addr is a loopback address
 //
 // -lock names the lock. The page compares sessions without and with a lock, so the same endpoints are also at
 // /compare/none/… and /compare/lock/…, each with its own session, and with a /set that works for at least pageWork.
@@ -93,6 +95,9 @@ func newApp(ctx context.Context, c config, r *server, st *store.Store, log *slog
 		mount(mux, path, with, way.work)
 	}
 	devices{ofDevices, log, ctx}.mount(mux)
+	if c.isPrivate() {
+		mux.Handle("GET /debug/sessions", ofDevices.Debug())
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, req *http.Request) {
 		if err := st.Ping(req.Context()); err != nil {
 			log.Error("Redis does not reply", "error", err) // with its address, which the visitor must not see

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -156,6 +157,12 @@ func (c config) redisKind() string {
 		return "embedded"
 	}
 	return "external"
+}
+
+// isPrivate reports whether only this machine reaches the demo.
+func (c config) isPrivate() bool {
+	host, _, err := net.SplitHostPort(c.addr)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 func (c config) usesRedlock() bool { return c.lock == lockRedlock || c.lock == lockAll }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +33,7 @@ func TestCluster(t *testing.T) {
 		holds = append(holds, hold(t, st, id(i), fmt.Sprint("POST /", i)))
 		begin(t, st, strings.Repeat("A", 19)+fmt.Sprintf("%02dA", i), `{"visits":3}`)
 	}
-	held := decoded[[]holder](t, url, "locks")
+	held := decoded[look](t, url, "locks").Locks
 	if len(held) != n || !slices.ContainsFunc(held, func(h holder) bool { return h.Session == id(7) && h.Request == "POST /7" }) {
 		t.Errorf("%d are held: %+v", len(held), held)
 	}
@@ -70,10 +72,23 @@ func TestCluster(t *testing.T) {
 		h.Release(t.Context())
 	}
 	c.Nodes[0].Stop(t) // it has the first slot
-	for _, command := range []string{"stats", "locks"} {
-		fails(t, call(t, url, command, "--timeout", "500ms"), exitError, c.Nodes[0].Addr)
+	gone := []away{{c.Nodes[0].Addr, "connection refused"}}
+	var counted report
+	r := call(t, url, "stats", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &counted); err != nil || r.code != exitError {
+		t.Errorf("%v: %+v", err, r)
 	}
-	finds(t, diagnosed(t, url), "node", wrong, "redis at "+c.Nodes[0].Addr+": ", "start it")
+	if !slices.Equal(counted.Away, gone) || len(counted.Masters) != 2 || counted.Sessions == 0 || counted.Sessions >= 2*n {
+		t.Errorf("%+v", counted)
+	}
+	for _, command := range []string{"stats", "locks"} {
+		r := call(t, url, command)
+		contains(t, r.stdout, "\n"+c.Nodes[0].Addr+"  away: connection refused\n")
+		if r.code != exitError || r.stderr != "" {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	finds(t, diagnosed(t, url), "node", wrong, "connection refused: start it")
 	contains(t, must(t, url, "show", shown), shown)
 }
 
@@ -107,12 +122,13 @@ func TestDoctorOnACluster(t *testing.T) {
 	finds(t, found, "cluster-allow-reads-when-down", wrong, "set it to no")
 	finds(t, found, "min-replicas-to-write", fine)
 	finds(t, found, "slots", wrong, "1 slot is moving", "redis-cli --cluster fix")
-	text := call(t, url, "doctor").stdout
-	for _, n := range c.Nodes {
-		contains(t, text, "ok     "+n.Addr+"  version is ")
+	text := call(t, url, "doctor", "--verbose").stdout
+	contains(t, text, "ok     all 4 nodes  version is ", "\nwrong  "+c.Nodes[0].Addr+"  1 slot is moving")
+	if text := call(t, url, "doctor").stdout; strings.Contains(text, "version is") || strings.Index(text, "\nwrong ") > strings.Index(text, "\nnote ") {
+		t.Errorf("what is wrong does not come first, or what is ok is there: %s", text)
 	}
 	c.Nodes[0].Do(t, "CLUSTER", "DELSLOTS", "2")
-	finds(t, diagnosed(t, url), "cluster_slots_ok", wrong, "16383 of 16384 slots")
+	finds(t, diagnosed(t, url), "cluster_state", wrong, "1 of 16384 slots belong to no node", "redis-cli --cluster fix ")
 }
 
 // The reply to CLUSTER NODES, with all forms of nodes.
@@ -128,15 +144,15 @@ b0b1c ::1:30005@31005 master - 0 0 1 connected
 c0b1c :30006@31006 myself,master - 0 0 0 connected
 `
 	want := []clusterLine{
-		{address: "127.0.0.1:30004", named: "host-4:30004"},
-		{address: "127.0.0.1:30002", master: true, owns: true, moving: 1},
-		{address: "127.0.0.1:30003", master: true, owns: true, failed: true},
-		{address: "asked:0", gone: true},
-		{address: "127.0.0.1:30001", master: true},
-		{address: "[::1]:30005", master: true},
-		{address: "asked:30006", master: true},
+		{id: "07c37", address: "127.0.0.1:30004", named: "host-4:30004", epoch: 4},
+		{id: "67ed2", address: "127.0.0.1:30002", master: true, shares: []share{{5461, 10922}}, moving: 1, epoch: 2},
+		{id: "292f8", address: "127.0.0.1:30003", master: true, shares: []share{{10923, 10923}, {10925, 16383}}, failed: true, epoch: 3},
+		{id: "a0b1c", address: "asked:0", gone: true},
+		{id: "e7d1e", address: "127.0.0.1:30001", self: true, master: true, epoch: 1},
+		{id: "b0b1c", address: "[::1]:30005", master: true, epoch: 1},
+		{id: "c0b1c", address: "asked:30006", self: true, master: true},
 	}
-	if got := parseNodes(text, "asked:6379"); !slices.Equal(got, want) {
+	if got := parseNodes(text, "asked:6379"); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -11,20 +11,25 @@ import (
 type command struct {
 	name, args string
 	about      string // a few lines
-	ids        int    // the number of ids that it needs
+	ids        int    // the number of ids that it needs, or many
 	flags      []string
 	check      func(o *options) error // of flags and ids together; nil: no check
 	run        func(j *job) error
 }
 
+// many is for a command that takes any number of ids, also from stdin.
+const many = -1
+
 var commands = []command{
-	{"list", "--user U", listAbout, 0, []string{"user", "ttl", "lifetime"}, checkList, list},
+	{"users", "[--limit N]", usersAbout, 0, []string{"limit", "ttl", "lifetime"}, nil, users},
+	{"list", "--user U | ID... | -", listAbout, many, []string{"user", "ttl", "lifetime"}, checkList, list},
 	{"show", "ID [--values]", showAbout, 1, []string{"values", "ttl", "lifetime"}, nil, show},
-	{"end", "ID | --user U [--except ID]", endAbout, 0, []string{"user", "except"}, checkEnd, end},
+	{"end", "ID... | - | --user U [--except ID]", endAbout, many, []string{"user", "except"}, checkEnd, end},
 	{"locks", "[--limit N]", locksAbout, 0, []string{"limit"}, nil, locks},
+	{"top", "[--limit N] [--count N]", topAbout, 0, []string{"limit", "count"}, nil, top},
 	{"watch", "[--limit N]", watchAbout, 0, []string{"limit"}, nil, watch},
 	{"stats", "[--limit N]", statsAbout, 0, []string{"limit"}, nil, stats},
-	{"doctor", "[--acl-user U]", doctorAbout, 0, []string{"acl-user"}, nil, doctor},
+	{"doctor", "[--acl-user U] [-v]", doctorAbout, 0, []string{"acl-user", "verbose"}, nil, doctor},
 }
 
 func find(name string) *command {
@@ -36,17 +41,27 @@ func find(name string) *command {
 	return nil
 }
 
+// commandNames returns all first words.
+func commandNames() []string {
+	names := []string{"version", "completion", "help"}
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 var errHelp = errors.New("help was requested")
 
 // help fits on a screen of 24 lines.
 const help = `latchkey shows and ends sessions in Redis, and checks Redis's settings.
 
-  latchkey list --user U                a user's sessions, newest first
+  latchkey users                        who is logged in, by number of sessions
+  latchkey list --user U | ID... | -    a user's sessions, or these; - is stdin
   latchkey show ID [--values]           one session; its values with the flag
-  latchkey end ID                       ends it, even if a request holds it
+  latchkey end ID... | -                ends them, even if requests hold them
   latchkey end --user U [--except ID]   ends all sessions of a user
-  latchkey locks                        who holds which session, how many wait
-  latchkey watch                        the same, every second
+  latchkey locks, latchkey watch        who holds which session; every second
+  latchkey top                          the busiest sessions, and who waits
   latchkey stats                        sessions, bytes, ages; by SCAN
   latchkey doctor                       what is wrong with Redis's settings
   latchkey version, latchkey completion bash|zsh|fish

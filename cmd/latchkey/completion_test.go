@@ -38,8 +38,10 @@ func TestCompletion(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			for line, want := range map[string][]string{
-				"latchkey ":            {"list", "show", "end", "locks", "watch", "stats", "doctor", "version", "completion"},
+				"latchkey ":            {"users", "list", "show", "end", "locks", "watch", "top", "stats", "doctor", "version", "completion"},
 				"latchkey list --":     {"--user", "--redis", "--json", "--password-file"},
+				"latchkey users --":    {"--limit", "--ttl"},
+				"latchkey top --":      {"--limit", "--count"},
 				"latchkey doctor --":   {"--acl-user", "--redis"},
 				"latchkey completion ": {"bash", "fish", "zsh"},
 			} {

@@ -37,13 +37,13 @@ func TestUnreachable(t *testing.T) {
 	s.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
 	at := func(address string) string { return "redis://" + address }
 	for _, c := range []struct{ url, want string }{
-		{at("127.0.0.1:1"), "redis at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{at("127.0.0.1:1"), "redis at 127.0.0.1:1: connection refused\n"},
 		{at("nowhere.invalid"), "redis at nowhere.invalid:6379: "},
 		{at("127.0.0.1:1?addr=127.0.0.1:2"), "redis at 127.0.0.1:1, 127.0.0.1:2: "},
 		{"unix:///nowhere/redis.sock", "redis at /nowhere/redis.sock: "},
 		{at(silent.Addr().String()), "no reply within 300ms"},
 		{"rediss://" + silent.Addr().String(), "no reply within 300ms; if it does not speak TLS, write redis"},
-		{at(full.Addr().String()), "the server has closed the connection: perhaps Redis is at maxclients, or it needs TLS"},
+		{at(full.Addr().String()), "the server has closed the connection at once: perhaps it needs TLS: then write rediss or valkeys"},
 		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients\n"},
 		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},
@@ -112,4 +112,13 @@ func TestSentinel(t *testing.T) {
 	fails(t, call(t, url, "locks"), exitError, "this is a Sentinel: add ?master_set=NAME")
 	fails(t, call(t, url+"?master_set=others", "locks"), exitError, `the sentinels know no master "others"`)
 	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at "+s.Addr)
+}
+
+// If no Sentinel replies, nobody knows the master, and doctor says nothing of it.
+func TestDoctorWithoutSentinels(t *testing.T) {
+	t.Parallel()
+	r := call(t, "redis://127.0.0.1:1?addr=127.0.0.1:2&master_set=sessions", "doctor")
+	if want := "wrong  both Sentinels  it cannot be reached: connection refused: start it, or take it out of the URL\n1 wrong, 0 notes, 0 ok\n"; r.stdout != want || r.code != exitError || r.stderr != "" {
+		t.Errorf("%+v, want %q", r, want)
+	}
 }

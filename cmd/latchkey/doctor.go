@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,10 +12,11 @@ import (
 )
 
 const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
-memory, persistence, replicas, rights, clock, cluster; on each node. A line that
-begins with "wrong" says what to set, and makes the exit status 1. A line that
-begins with "note" depends on your needs. Nothing is changed. store/SYMPTOMS.md
-says what mistakes look like in a program's log.
+memory, persistence, replicas, rights, clock; each node of a cluster, each
+Sentinel. A line with "wrong" says what to set, and makes the exit status 1. A
+line with "note" depends on your needs. A command below a line is what to run on
+that node. Nothing is changed. store/SYMPTOMS.md says what mistakes look like in
+a program's log.
 `
 
 // The levels of a finding.
@@ -22,25 +26,45 @@ const (
 	wrong = "wrong"
 )
 
-// A finding is one line of doctor.
+// A finding is what is known of one server by one check.
 type finding struct {
-	Node  string `json:"node"`
-	Level string `json:"level"`
-	Check string `json:"check"`
-	Text  string `json:"text"`
+	Node  string   `json:"node"`
+	Level string   `json:"level"`
+	Check string   `json:"check"`
+	Text  string   `json:"text"`
+	Do    []string `json:"do,omitempty"` // commands for that node, or for a shell if they begin with redis-cli
+
+	kind string // of the server: node or Sentinel
 }
 
-// A diagnosis examines one node.
+// The kinds of servers.
+const (
+	aNode     = "node"
+	aSentinel = "Sentinel"
+)
+
+// A diagnosis examines one server.
 type diagnosis struct {
 	*job
 	node     *node
+	kind     string
 	info     map[string]string // of INFO; empty if INFO is refused
+	away     []string          // the masters of the cluster that cannot be asked
+	entry    string            // a node that can be asked, the same for all nodes
 	findings []finding
 }
 
-func (d *diagnosis) say(level, check, format string, args ...any) {
-	d.findings = append(d.findings, finding{d.node.address, level, check, fmt.Sprintf(format, args...)})
+// say adds a finding. The commands that mend it may be added to the result.
+func (d *diagnosis) say(level, check, format string, args ...any) *finding {
+	d.findings = append(d.findings, finding{d.node.address, level, check, fmt.Sprintf(format, args...), nil, cmp.Or(d.kind, aNode)})
+	return &d.findings[len(d.findings)-1]
 }
+
+// do says which commands mend what was found.
+func (f *finding) do(commands ...string) { f.Do = append(f.Do, commands...) }
+
+// set is do for a setting.
+func (f *finding) set(name, value string) { f.do("CONFIG SET " + name + " " + value) }
 
 // checks are the checks of a node whose INFO is known.
 var checks = []func(*diagnosis){
@@ -54,53 +78,87 @@ var checks = []func(*diagnosis){
 }
 
 func doctor(j *job) error {
-	nodes, err := j.redis.nodes(j.ctx)
+	ofSentinels, sentinels, err := j.diagnoseSentinels()
 	if err != nil {
 		return err
 	}
-	all := []finding{}
-	for _, n := range nodes {
-		found, err := j.diagnose(n)
-		if err != nil {
+	all, nodes := []finding{}, servers{}
+	if sentinels.all == 0 || sentinels.replied > 0 { // otherwise nobody says where the master is
+		if all, nodes, err = j.diagnoseNodes(); err != nil {
 			return err
 		}
-		all = append(all, found...)
 	}
-	counts := map[string]int64{}
-	for _, f := range all {
-		counts[f.Level]++
-	}
+	all = append(all, ofSentinels...)
 	if j.json {
 		err = j.printJSON(all)
 	} else {
-		j.printFindings(all, counts, len(nodes) > 1)
+		j.printFindings(all, map[string]servers{aNode: nodes, aSentinel: sentinels})
 	}
-	if err == nil && counts[wrong] > 0 {
+	bad := slices.ContainsFunc(all, func(f finding) bool { return f.Level == wrong })
+	if err == nil && bad {
 		err = errFound
 	}
 	return err
 }
 
-// diagnose returns an error if the server cannot be reached. On a cluster that is a finding instead.
-func (j *job) diagnose(n *node) ([]finding, error) {
-	d := &diagnosis{job: j, node: n}
-	text, err := "", n.err
-	if err == nil {
-		text, err = n.do(j.ctx, "INFO").ToString()
+// diagnoseNodes examines all servers, and returns how many there are.
+func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
+	if j.unconnected != nil { // so there is a Sentinel, which may know more
+		d := &diagnosis{job: j, node: &node{redis: j.redis, address: j.redis.option.Sentinel.MasterSet}}
+		if why := reason(j.unconnected); isRefused(j.unconnected) {
+			d.say(wrong, "node", "the master does not let this program in: %s", why)
+		} else {
+			d.say(wrong, "node", "the master cannot be reached: %s: start it, unless a replica takes over by itself in some seconds", why)
+		}
+		return d.findings, servers{1, 0}, nil
+	}
+	found, err := j.redis.nodes(j.ctx)
+	if err != nil {
+		return nil, nodes, err
+	}
+	var away []string
+	entry := ""
+	for _, n := range found {
 		switch {
-		case isRefused(err):
-			d.say(note, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
-			err = nil
-		case err != nil:
-			err = n.explained(err)
+		case n.err == nil:
+			entry = cmp.Or(entry, n.address)
+		case !n.replica && !isRefused(n.err) && !errors.Is(n.err, errDemoted):
+			away = append(away, n.address)
 		}
 	}
+	for _, n := range found {
+		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, entry: entry})
+		if err != nil {
+			return nil, nodes, err
+		}
+		if nodes.all++; findings[0].Check == "node" { // which comes first: it explains others
+			all = append(findings, all...)
+			continue
+		}
+		nodes.replied++
+		all = append(all, findings...)
+	}
+	return all, nodes, nil
+}
+
+// diagnose returns an error if the server cannot be reached. On a cluster that is a finding instead.
+func (j *job) diagnose(d *diagnosis) ([]finding, error) {
+	n := d.node
+	text, err := "", n.err
+	if replied := err == nil || isRefused(err) || errors.Is(err, errDemoted); replied && n.client != nil {
+		text, err = n.do(j.ctx, "INFO").ToString()
+	}
 	switch {
+	case isLockedOut(err) && d.inCluster():
+		d.unreachable(n.explained(err))
+		return d.findings, nil
+	case isRefused(err) && n.client != nil:
+		d.say(note, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
 	case err != nil && d.inCluster():
-		d.say(wrong, "node", "the node cannot be reached: %v: start it, or remove it from the cluster", err)
+		d.unreachable(n.explained(err))
 		return d.findings, nil
 	case err != nil:
-		return nil, err
+		return nil, n.explained(err)
 	}
 	d.info = parseInfo(text)
 	for _, check := range checks {
@@ -148,15 +206,4 @@ func (d *diagnosis) config(name string) (string, bool) {
 
 func (d *diagnosis) inCluster() bool {
 	return d.node.redis.client.Mode() == rueidis.ClientModeCluster
-}
-
-func (j *job) printFindings(all []finding, counts map[string]int64, several bool) {
-	for _, f := range all {
-		line := fmt.Sprintf("%-6s ", f.Level)
-		if several {
-			line += f.Node + "  "
-		}
-		fmt.Fprintln(j.out, printable(line+f.Text))
-	}
-	fmt.Fprintf(j.out, "%d ok, %s, %d wrong\n", counts[fine], plural(counts[note], "note"), counts[wrong])
 }

@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // cluster checks that all slots are served, and that a lost shard affects only its own sessions.
 func (d *diagnosis) cluster() {
 	if !d.inCluster() {
@@ -15,7 +17,7 @@ func (d *diagnosis) cluster() {
 		case is == setting.want:
 			d.say(fine, setting.name, "%s is %s", setting.name, is)
 		default:
-			d.say(wrong, setting.name, "%s is %s: set it to %s; %s", setting.name, is, setting.want, setting.why)
+			d.say(wrong, setting.name, "%s is %s: set it to %s; %s", setting.name, is, setting.want, setting.why).set(setting.name, setting.want)
 		}
 	}
 	text, err := d.node.do(d.ctx, "CLUSTER", "INFO").ToString()
@@ -24,15 +26,34 @@ func (d *diagnosis) cluster() {
 		return
 	}
 	d.info = parseInfo(text)
-	switch state, served := d.info["cluster_state"], d.number("cluster_slots_ok"); {
-	case state != "ok":
-		d.say(wrong, "cluster_state", "cluster_state is %s, and %d of 16384 slots are served: run redis-cli --cluster fix", state, served)
-	case served != 16384:
-		d.say(wrong, "cluster_slots_ok", "%d of 16384 slots are served: start the missing nodes, or run redis-cli --cluster fix", served)
-	default:
-		d.say(fine, "cluster_state", "cluster_state is ok, and all slots are served")
-	}
+	d.slots()
 	d.halfMoved()
+}
+
+const slots = 16384
+
+// slots says why a node does not serve all slots. redis-cli --cluster fix is only for slots that belong to no node:
+// while a master is away, it refuses, or gives up that master's sessions.
+func (d *diagnosis) slots() {
+	const name = "cluster_state"
+	state, free := d.info[name], slots-d.number("cluster_slots_assigned")
+	lost := d.number("cluster_slots_fail") + d.number("cluster_slots_pfail")
+	switch {
+	case len(d.away) > 0:
+		d.say(wrong, name, "cluster_state is %s, and %s away: start %s, unless a replica takes over by itself in some seconds",
+			state, isOrAre(d.away), itOrThem(d.away))
+	case free > 0:
+		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, slots).
+			do("redis-cli --cluster fix " + d.entry)
+	case lost > 0:
+		d.say(wrong, name, "cluster_state is %s, and it does not hear the masters of %d slots, which this program can reach: wait some seconds; "+
+			"if this line stays, open the port of the cluster's bus between the nodes", state, lost)
+	case state != "ok":
+		d.say(wrong, name, "cluster_state is %s, though all slots are served: the node has just started, or a failover is under way: "+
+			"wait some seconds, and run doctor again", state)
+	default:
+		d.say(fine, name, "cluster_state is ok, and all slots are served")
+	}
 }
 
 // halfMoved checks that no slot is left half-moved to another node.
@@ -45,15 +66,47 @@ func (d *diagnosis) halfMoved() {
 	for _, line := range parseNodes(text, d.node.address) {
 		moving += line.moving // a node shows only its own moving slots
 	}
-	if moving > 0 {
-		d.say(wrong, "slots", "%s moving: unless that is intended now, run redis-cli --cluster fix; "+
-			"otherwise their sessions are unavailable", isOrAre(moving))
+	if moving == 0 {
+		return
+	}
+	what := plural(int64(moving), "slot") + " are"
+	if moving == 1 {
+		what = "1 slot is"
+	}
+	if len(d.away) > 0 {
+		d.say(wrong, "slots", "%s moving: start %s first; then run doctor again", what, strings.Join(d.away, ", "))
+		return
+	}
+	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise their sessions are unavailable", what).
+		do("redis-cli --cluster fix " + d.entry)
+}
+
+// unreachable says what to do about a node of a cluster that does not reply.
+func (d *diagnosis) unreachable(err error) {
+	why := reason(err)
+	switch {
+	case isRefused(err):
+		d.say(wrong, "node", "the node does not let this program in: %s", why)
+	case strings.HasPrefix(why, "no reply"):
+		d.say(wrong, "node", "the node cannot be reached: %s: see whether it is stopped or overloaded", why)
+	case d.node.replica:
+		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.line.id)
+	default:
+		d.say(wrong, "node", "the node cannot be reached: %s: start it", why)
 	}
 }
 
-func isOrAre(n int) string {
-	if n == 1 {
-		return "1 slot is"
+// isOrAre returns names with is or are.
+func isOrAre(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
 	}
-	return plural(int64(n), "slot") + " are"
+	return strings.Join(names, ", ") + " are"
+}
+
+func itOrThem(names []string) string {
+	if len(names) == 1 {
+		return "it"
+	}
+	return "them"
 }

@@ -6,7 +6,7 @@ func (d *diagnosis) persistence() {
 	case enabled < 0:
 		return
 	case enabled == 0:
-		d.say(wrong, "appendonly", "appendonly is no: set it to yes; otherwise sessions and logouts are lost when Redis restarts")
+		d.say(wrong, "appendonly", "appendonly is no: set it to yes; otherwise sessions and logouts are lost when Redis restarts").set("appendonly", "yes")
 		return
 	}
 	d.say(fine, "appendonly", "appendonly is yes")
@@ -18,10 +18,10 @@ func (d *diagnosis) persistence() {
 		d.say(fine, name, "%s is %s", name, how)
 	case how == "everysec":
 		d.say(note, name, "%s is %s: set it to always if a crash must not lose any answered write; "+
-			"now it may lose up to two seconds of them", name, how)
+			"now it may lose up to two seconds of them", name, how).set(name, "always")
 	default:
 		d.say(wrong, name, "%s is %s: set it to everysec, or to always; "+
-			"otherwise a crash of the machine loses all data that its system has not written", name, how)
+			"otherwise a crash of the machine loses all data that its system has not written", name, how).set(name, "everysec")
 	}
 }
 
@@ -31,10 +31,20 @@ func (d *diagnosis) disk() {
 		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait (store/SYMPTOMS.md#loading)")
 	}
 	well := true
-	for _, name := range []string{"aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"} {
-		if status := d.info[name]; status != "" && status != "ok" {
-			well = false
-			d.say(wrong, name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused (store/SYMPTOMS.md#misconf)", name, status)
+	for _, write := range []struct{ name, again string }{
+		{"aof_last_write_status", ""}, // Redis itself tries again
+		{"aof_last_bgrewrite_status", "BGREWRITEAOF"},
+		{"rdb_last_bgsave_status", "BGSAVE"},
+	} {
+		status := d.info[write.name]
+		if status == "" || status == "ok" {
+			continue
+		}
+		well = false
+		f := d.say(wrong, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused (store/SYMPTOMS.md#misconf)", write.name, status)
+		if write.again != "" {
+			f.Text += "; then let it try again"
+			f.do(write.again)
 		}
 	}
 	if well && d.info["rdb_last_bgsave_status"] != "" {

@@ -36,7 +36,7 @@ func (d *diagnosis) policy() {
 	if policy == "noeviction" {
 		d.say(fine, name, "%s is %s", name, policy)
 	} else {
-		d.say(wrong, name, "%s is %s: set it to noeviction; otherwise locks, tombstones and sessions may be evicted", name, policy)
+		d.say(wrong, name, "%s is %s: set it to noeviction; otherwise locks, tombstones and sessions may be evicted", name, policy).set(name, "noeviction")
 	}
 }
 
@@ -47,11 +47,10 @@ func (d *diagnosis) memory() {
 	switch {
 	case most < 0 || used < 0:
 	case most == 0:
-		d.say(note, name, "maxmemory is not set, and %s are in use: set it, so that a full Redis refuses writes, and is not killed",
-			size(float64(used)))
+		d.say(note, name, "maxmemory is not set: set it below the machine's memory (CONFIG SET maxmemory), so that a full Redis refuses writes, and is not killed")
 	case used > most/4*3:
 		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats, store/SYMPTOMS.md#full)",
-			size(float64(used)), 100*used/most)
+			size(float64(used)), 100*used/most).set(name, strconv.FormatInt(2*max(used, most), 10))
 	default:
 		d.say(fine, name, "used_memory is %s, %d %% of maxmemory", size(float64(used)), 100*used/most)
 	}
@@ -65,9 +64,10 @@ func (d *diagnosis) evictions() {
 	case n == 0:
 		d.say(fine, "evicted_keys", "evicted_keys is 0")
 	case d.info["maxmemory_policy"] == "noeviction":
-		d.say(note, "evicted_keys", "evicted_keys is %d, from before maxmemory-policy was noeviction: CONFIG RESETSTAT sets it to 0", n)
+		d.say(note, "evicted_keys", "evicted_keys is %d, from before maxmemory-policy was noeviction: CONFIG RESETSTAT sets it to 0", n).do("CONFIG RESETSTAT")
 	default:
-		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out (store/SYMPTOMS.md#evicted)", n)
+		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out (store/SYMPTOMS.md#evicted)", n).
+			do("CONFIG SET maxmemory-policy noeviction", "CONFIG RESETSTAT")
 	}
 }
 
@@ -78,7 +78,12 @@ func (d *diagnosis) connections() {
 	case n == 0:
 		d.say(fine, "rejected_connections", "rejected_connections is 0")
 	default:
-		d.say(note, "rejected_connections", "rejected_connections is %d since the start: maxclients is %s; it must allow three connections for each process, and those of other clients (store/SYMPTOMS.md#maxclients)",
+		f := d.say(note, "rejected_connections", "rejected_connections is %d since the start, or since CONFIG RESETSTAT: maxclients is %s; "+
+			"it must allow three connections for each process, and those of other clients (store/SYMPTOMS.md#maxclients)",
 			n, cmp.Or(d.info["maxclients"], "too low"))
+		if most := d.number("maxclients"); most > 0 {
+			f.set("maxclients", strconv.FormatInt(2*most, 10))
+		}
+		f.do("CONFIG RESETSTAT")
 	}
 }

@@ -17,7 +17,8 @@ func (d *diagnosis) role() {
 	case !d.inCluster():
 		d.say(wrong, "role", "role is %s: use the address of the master, %s:%s, or Sentinel", role, d.info["master_host"], d.info["master_port"])
 	case d.info["master_link_status"] != "up":
-		d.say(wrong, "role", "it is a replica without a connection to its master %s:%s: see its log", d.info["master_host"], d.info["master_port"])
+		d.say(wrong, "role", "it is a replica without a connection to its master %s:%s: start the master; if it runs, check masteruser and masterauth, "+
+			"and the replica's log", d.info["master_host"], d.info["master_port"])
 	default:
 		d.say(fine, "role", "it is a replica of %s:%s", d.info["master_host"], d.info["master_port"])
 	}
@@ -30,10 +31,14 @@ func (d *diagnosis) replicas() {
 		return
 	}
 	if n == 0 && d.info["role"] == "master" {
-		d.say(note, "replicas", "it has no replica: while it is down its sessions are unavailable, and if its disk is lost so are they")
+		level := note
+		if d.redis.option.Sentinel.MasterSet != "" { // then the Sentinels' findings say what it is for
+			level = fine
+		}
+		d.say(level, "replicas", "it has no replica: while it is down its sessions are unavailable, and if its disk is lost so are they: add a replica")
 		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
 			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
-				"writes are refused (NOREPLICAS): add a replica, or set it to 0", least)
+				"writes are refused (NOREPLICAS): add a replica, or set it to 0", least).set("min-replicas-to-write", "0")
 		}
 		return
 	}
@@ -43,7 +48,7 @@ func (d *diagnosis) replicas() {
 	if lag, ok := d.config("min-replicas-max-lag"); ok {
 		if seconds, _ := strconv.Atoi(lag); seconds <= 0 || seconds > maxLag {
 			d.say(wrong, "min-replicas-max-lag", "min-replicas-max-lag is %s: set it to %d; "+
-				"otherwise a failover loses more answered writes", lag, maxLag)
+				"otherwise a failover loses more answered writes", lag, maxLag).set("min-replicas-max-lag", strconv.Itoa(maxLag))
 		} else {
 			d.say(fine, "min-replicas-max-lag", "min-replicas-max-lag is %s", lag)
 		}
@@ -56,7 +61,10 @@ func (d *diagnosis) atLeastOne(least string, connected int64) {
 	n, _ := strconv.ParseInt(least, 10, 64)
 	switch good := d.number("min_slaves_good_slaves"); {
 	case n == 0:
-		d.say(wrong, name, "%s is 0: set it to 1; otherwise a failover may lose any number of answered writes", name)
+		d.say(wrong, name, "%s is 0: set it to 1; otherwise a failover may lose any number of answered writes", name).set(name, "1")
+	case d.info["role"] == "master" && n > 1 && connected > 0 && connected < n:
+		d.say(wrong, name, "%s is %d, and there %s only %s: writes are refused (NOREPLICAS): add replicas, or set it to 1",
+			name, n, map[bool]string{true: "is", false: "are"}[connected == 1], plural(connected, "replica")).set(name, "1")
 	case d.info["role"] == "master" && good >= 0 && good < n:
 		d.say(wrong, name, "%s is %d, and %d of %d replicas are in time: "+
 			"writes are refused (NOREPLICAS): see their logs", name, n, good, connected)
@@ -71,9 +79,13 @@ func (d *diagnosis) each(n int64) {
 	for i := range n {
 		fields := parseInfo(strings.NewReplacer(",", "\n", "=", ":").Replace(d.info[fmt.Sprintf("slave%d", i)]))
 		lag, _ := strconv.Atoi(fields["lag"])
-		if state := fields["state"]; state != "online" || lag > maxLag {
+		switch state := fields["state"]; {
+		case state != "online" && state != "":
 			late = true
-			d.say(wrong, "replicas", "its replica %s:%s is %s, and %d s behind: see its log", fields["ip"], fields["port"], state, lag)
+			d.say(wrong, "replicas", "its replica %s:%s is not ready yet (%s): wait until it has a copy; if this line stays, see its log", fields["ip"], fields["port"], state)
+		case lag > maxLag:
+			late = true
+			d.say(wrong, "replicas", "its replica %s:%s has not been heard for %d s: start it, or see its log", fields["ip"], fields["port"], lag)
 		}
 	}
 	if n > 0 && !late {

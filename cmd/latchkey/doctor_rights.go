@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +23,9 @@ var (
 		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
 	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
-	// Rueidis also uses +unsubscribe and can do without.
+	// Rueidis also uses it, and can do without.
+	unsubscribe = right{rule: "+unsubscribe"}
+
 	notifyRights = rights("+publish PUBLISH CHANNEL 1", "+subscribe SUBSCRIBE CHANNEL",
 		"+pubsub|numsub PUBSUB NUMSUB CHANNEL")
 	clusterRights       = rights("+cluster|slots CLUSTER SLOTS", "+cluster|shards CLUSTER SHARDS", "+asking ASKING")
@@ -55,7 +59,7 @@ func (d *diagnosis) rights() {
 	}
 	missing, err := d.missing(user, needed)
 	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "User '"+user+"' not found") {
-		d.say(wrong, "acl", "there is no user %s: a program cannot log in as this user", user)
+		d.say(wrong, "acl", "there is no user %s: a program cannot log in as this user: make it", user).do(d.leastUser(user))
 		return
 	}
 	if err != nil {
@@ -69,10 +73,70 @@ func (d *diagnosis) rights() {
 	}
 	d.logins(user, missing)
 	d.optional(user, notify, "processes of the user %s cannot notify each other, and poll instead")
+	d.account(user)
 	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
 		d.say(note, "acl", "the user %s may do more than is needed, such as FLUSHALL: "+
-			"give the program a user with the least rights, and check it with --acl-user", user)
+			"give the program a user with the least rights, and check it with --acl-user latchkey", user).do(d.leastUser("latchkey"))
 	}
+}
+
+// leastUser returns the command that makes a user with the rights of store/REDIS.md.
+func (d *diagnosis) leastUser(user string) string {
+	needed, notify := append(slices.Clone(neededRights), userRights...), append(slices.Clone(notifyRights), unsubscribe)
+	if d.inCluster() {
+		needed, notify = append(needed, clusterRights...), clusterNotifyRights
+	}
+	rules := []string{"ACL SETUSER", user, "on", ">PASSWORD", "resetkeys", "~" + d.prefix + "*", "resetchannels", "&" + turn + "*", "-@all"}
+	for _, r := range append(needed, notify...) {
+		rules = append(rules, r.rule)
+	}
+	return strings.Join(rules, " ")
+}
+
+// account checks whether a program can log in as the user. The right to ask is rare, since the reply has the hashes
+// of passwords.
+func (d *diagnosis) account(user string) {
+	if state, err := d.aclOf(user); err == nil && slices.Contains(state.flags, "off") {
+		d.say(wrong, "acl", "the user %s is off: a program cannot log in as this user", user).do("ACL SETUSER " + user + " on")
+	}
+}
+
+// An aclState is what ACL GETUSER says.
+type aclState struct {
+	flags    []string
+	channels string
+	simple   bool // there are no selectors, which could permit more
+}
+
+// aclOf asks only if that is permitted: a refusal would be a line of ACL LOG.
+func (d *diagnosis) aclOf(user string) (s aclState, _ error) {
+	self, err := d.node.do(d.ctx, "ACL", "WHOAMI").ToString()
+	if err != nil {
+		return s, err
+	}
+	if lacks, err := d.missing(self, rights("+acl|getuser ACL GETUSER default")); err != nil || len(lacks) > 0 {
+		return s, errors.New("ACL GETUSER is not permitted")
+	}
+	reply, err := d.node.do(d.ctx, "ACL", "GETUSER", user).AsMap()
+	if err != nil {
+		return s, err
+	}
+	flags, channels, selectors := reply["flags"], reply["channels"], reply["selectors"]
+	s.flags, _ = flags.AsStrSlice()
+	s.channels, _ = channels.ToString()
+	more, _ := selectors.ToArray()
+	s.simple = len(more) == 0
+	return s, nil
+}
+
+// lacksChannel reports whether the user surely lacks the channels. Redis checks a command before its channel, so a
+// dry run of a command that is not permitted says nothing of the channel.
+func (d *diagnosis) lacksChannel(user string) bool {
+	s, err := d.aclOf(user)
+	return err == nil && s.simple && !slices.ContainsFunc(strings.Fields(s.channels), func(pattern string) bool {
+		found, _ := path.Match(strings.TrimPrefix(pattern, "&"), turn+"doctor")
+		return found
+	})
 }
 
 // logins says whether the user has the rights for sessions, of which some may be missing, and for logins. A user
@@ -83,7 +147,7 @@ func (d *diagnosis) logins(user string, missing []string) {
 	some := err == nil && len(ofLogins) > 0
 	switch {
 	case len(missing) > 0:
-		d.say(wrong, "acl", "the user %s lacks rights: ACL SETUSER %[1]s %s", user, strings.Join(missing, " "))
+		d.say(wrong, "acl", "the user %s lacks rights", user).do(grant(user, missing))
 	case some:
 		d.say(fine, "acl", "the user %s has the rights for sessions without logins", user)
 	default:
@@ -96,15 +160,24 @@ func (d *diagnosis) logins(user string, missing []string) {
 	if len(ofLogins) < len(userRights) && d.aclUser != "" {
 		level = wrong
 	}
-	d.say(level, "acl", "the user %s lacks rights for logins, so each Login fails: ACL SETUSER %[1]s %s",
-		user, strings.Join(ofLogins, " "))
+	d.say(level, "acl", "the user %s lacks rights for logins, so each Login fails", user).do(grant(user, ofLogins))
 }
 
 // optional adds a note if the user lacks optional rights.
 func (d *diagnosis) optional(user string, all []right, format string) {
-	if missing, err := d.missing(user, all); err == nil && len(missing) > 0 {
-		d.say(note, "acl", format+": ACL SETUSER %[1]s %[2]s", user, strings.Join(missing, " "))
+	missing, err := d.missing(user, all)
+	if err != nil || len(missing) == 0 {
+		return
 	}
+	if channel := "&" + turn + "*"; !slices.Contains(missing, channel) && d.lacksChannel(user) {
+		missing = append(missing, channel)
+	}
+	d.say(note, "acl", format, user).do(grant(user, missing))
+}
+
+// grant returns the command that adds rights to a user.
+func grant(user string, rules []string) string {
+	return "ACL SETUSER " + user + " " + strings.Join(rules, " ")
 }
 
 var refusedKey = regexp.MustCompile(`(?i)the '?.*'? key`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -8,23 +9,22 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-const endAbout = `Ends a session, or those of a user, at once, even if a request holds them: the
-request cannot save any more. The user must log in again. An unknown session is
-an error; a user without sessions is not.
+const endAbout = `Ends sessions, by their ids or those of a user, at once. Requests that hold them
+cannot save any more, and the users must log in again. With - the ids come from
+stdin, one a line; all lines are checked before a session is ended. An unknown
+id is an error, but the others are ended. A user without sessions is no error.
 `
 
 func checkEnd(o *options) error {
 	switch {
-	case len(o.ids) > 1:
-		return usage("end takes one id; a user's sessions are ended with --user")
-	case len(o.ids) == 1 && (o.user != "" || len(o.except) > 0):
-		return usage("end takes an id, or --user, not both")
-	case len(o.ids) == 1:
+	case len(o.ids) > 0 && (o.user != "" || len(o.except) > 0):
+		return usage("end takes ids, or --user, not both")
+	case len(o.ids) > 0:
 		return nil
 	case o.user == "" && len(o.except) > 0:
 		return usage("--except is for end --user")
 	case o.user == "":
-		return usage("end needs an id, or --user")
+		return usage("end needs ids, - for ids on stdin, or --user")
 	}
 	return o.checkUser()
 }
@@ -35,23 +35,25 @@ func end(j *job) error {
 		return err
 	}
 	defer st.Close()
-	ended := []string{}
-	if len(j.ids) == 1 {
-		if err := endOne(j, st); err != nil {
+	if j.user == "" {
+		ended, err := j.eachID(func(id string) error { return endOne(j, st, id) })
+		if err != nil && len(ended) == 0 {
 			return err
 		}
-		ended = j.ids
-	} else {
-		found, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
-		if err != nil {
-			return err
-		}
-		ended = append(ended, found...)
-		j.tidy(j.ctx, ended)
-		j.hintIfNone(len(ended))
+		return cmp.Or(j.printEnded(ended), err)
 	}
+	ended, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
+	if err != nil {
+		return j.ofStore(err, j.listKey(st, j.user))
+	}
+	j.tidy(j.ctx, ended)
+	j.hintIfNone(len(ended))
+	return j.printEnded(ended)
+}
+
+func (j *job) printEnded(ended []string) error {
 	if j.json {
-		return j.printJSON(map[string][]string{"ended": ended})
+		return j.printJSON(map[string][]string{"ended": append([]string{}, ended...)})
 	}
 	for _, id := range ended {
 		fmt.Fprintln(j.out, printable(id))
@@ -60,8 +62,7 @@ func end(j *job) error {
 	return nil
 }
 
-func endOne(j *job, st *store.Store) error {
-	id := j.ids[0]
+func endOne(j *job, st *store.Store, id string) error {
 	switch err := records.Of(st).End(j.ctx, id); {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)
@@ -70,7 +71,7 @@ func endOne(j *job, st *store.Store) error {
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
 	default:
-		return err
+		return j.ofStore(err, j.recordKey(id))
 	}
 }
 

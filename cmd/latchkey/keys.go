@@ -1,6 +1,12 @@
 package main
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/store"
+)
 
 // A kind is what a key is for. store/REDIS.md describes the keys.
 type kind int
@@ -19,6 +25,12 @@ func (o *options) recordKey(id string) string {
 		return o.prefix + "{" + tag + "}:" + rest
 	}
 	return o.prefix + "{" + id + "}"
+}
+
+// listKey returns the key of the list of a user's sessions.
+func (o *options) listKey(st *store.Store, user string) string {
+	tag := records.Of(st).Tag(user)
+	return o.prefix + "{" + base64.RawURLEncoding.EncodeToString(tag[:]) + "}.list"
 }
 
 // parseKey returns the kind of a key, and the id of its session.

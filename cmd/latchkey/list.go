@@ -4,32 +4,39 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/store"
 )
 
-const listAbout = `Shows the sessions of a user, newest first, without prolonging them. The times
-of last use are only known if --ttl is the idle timeout of the program.
+const listAbout = `Shows the sessions of a user, newest first, or those with these ids, without
+prolonging them. With - the ids come from stdin, one a line. An unknown id is an
+error. Times of last use are only known if --ttl is the program's idle timeout.
 `
 
 // A device is one session of a user, as list shows it.
 type device struct {
 	Session  string     `json:"session"`
+	User     string     `json:"user,omitempty"` // of a session that is listed by its id
 	Device   string     `json:"device,omitempty"`
 	Created  time.Time  `json:"created"`
 	LastUsed *time.Time `json:"last_used,omitempty"`
-	Expires  time.Time  `json:"expires"`
+	Expires  time.Time  `json:"expires,omitzero"` // zero: never
 }
 
 func checkList(o *options) error {
 	switch {
-	case len(o.ids) > 0 && o.user == "" && !isID(o.ids[0]): // probably the user
-		return usage("list takes no id: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
+	case len(o.ids) > 0 && o.user != "":
+		return usage("list takes ids, or --user, not both")
+	case len(o.ids) > 0 && o.ids[0] != fromInput && !isID(o.ids[0]): // probably the user
+		return usage("list takes ids, or a user: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
 	case len(o.ids) > 0:
-		return usage("list takes no id: use show for one session")
+		return nil
 	case o.user == "":
-		return usage("list needs --user")
+		return usage("list needs --user, or ids; latchkey users shows who is logged in")
 	}
 	return o.checkUser()
 }
@@ -47,13 +54,16 @@ func list(j *job) error {
 		return err
 	}
 	defer st.Close()
+	if j.user == "" {
+		return j.listIDs(st)
+	}
 	found, err := records.Of(st).ListUser(j.ctx, j.user, j.terms())
 	if err != nil {
-		return err
+		return j.ofStore(err, j.listKey(st, j.user))
 	}
 	now, all := time.Now(), []device{}
 	for _, l := range found {
-		d := device{l.ID, l.Device, l.Created.UTC(), nil, l.Expires.UTC().Round(time.Millisecond)}
+		d := device{Session: l.ID, Device: l.Device, Created: l.Created.UTC(), Expires: l.Expires.UTC().Round(time.Millisecond)}
 		if !l.Seen.IsZero() {
 			d.LastUsed = j.lastUsed(l.Created, l.Expires, j.ttl, now)
 		}
@@ -65,6 +75,39 @@ func list(j *job) error {
 	}
 	j.printDevices(all, now)
 	return nil
+}
+
+// listIDs is list for sessions with these ids.
+func (j *job) listIDs(st *store.Store) error {
+	found := make(map[string]*session)
+	var mu sync.Mutex
+	shown, err := j.eachID(func(id string) error {
+		s, err := j.look(id)
+		if err == nil {
+			err = j.open(s, st)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[id] = s
+		return err
+	})
+	if err != nil && len(shown) == 0 {
+		return err
+	}
+	all := []device{}
+	for _, id := range shown {
+		s := found[id]
+		d := device{Session: id, User: s.User, Device: s.Device, Created: s.Created, LastUsed: s.LastUsed}
+		if s.Expires != nil {
+			d.Expires = *s.Expires
+		}
+		all = append(all, d)
+	}
+	if j.json {
+		return cmp.Or(j.printJSON(all), err)
+	}
+	j.printDevices(all, time.Now())
+	return err
 }
 
 // terms returns the Terms for looking at sessions: no session is too old for them.
@@ -90,29 +133,39 @@ func (j *job) hintIfNone(n int) {
 	if n > 0 {
 		return
 	}
-	hint := fmt.Sprintf("latchkey: the prefix is %q: if the program has another prefix, name it by --prefix", j.prefix)
+	hint := j.prefixHint()
 	if len(j.keys) == 0 {
 		hint += "; if the program encrypts sessions, its users are only found with its keys: --keys-file"
 	}
 	fmt.Fprintln(j.out.stderr, hint)
 }
 
+func (j *job) prefixHint() string {
+	return fmt.Sprintf("latchkey: the prefix is %q: if the program has another prefix, name it by --prefix", j.prefix)
+}
+
 func (j *job) printDevices(all []device, now time.Time) {
-	if len(all) == 0 {
+	if len(all) == 0 && j.user != "" {
 		fmt.Fprintln(j.out, "the user has no session")
+	}
+	if len(all) == 0 {
 		return
 	}
-	rows := [][]string{{"SESSION", "DEVICE", "CREATED", "LAST USED", "EXPIRES"}}
+	rows := [][]string{{"SESSION", "USER", "DEVICE", "CREATED", "LAST USED", "EXPIRES"}}
 	for _, d := range all {
-		used := "-"
+		used, expires := "-", "never"
 		if d.LastUsed != nil {
 			used = ago(*d.LastUsed, now)
 		}
-		name := d.Device
-		if name == "" {
-			name = "-"
+		if !d.Expires.IsZero() {
+			expires = in(d.Expires, now)
 		}
-		rows = append(rows, []string{d.Session, name, ago(d.Created, now), used, in(d.Expires, now)})
+		rows = append(rows, []string{d.Session, cmp.Or(d.User, "-"), cmp.Or(d.Device, "-"), ago(d.Created, now), used, expires})
+	}
+	if j.user != "" { // it is the same in all rows
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 1, 2)
+		}
 	}
 	table(j.out, rows)
 }

@@ -17,42 +17,49 @@ and how many processes (not requests) wait.
 It looks for locks by SCAN on each master, with pauses.
 `
 
+// A look is what locks and watch see at once.
+type look struct {
+	Locks []holder `json:"locks"`
+	Away  []away   `json:"away"`
+}
+
 func locks(j *job) error {
-	held, err := j.holders()
+	seen, err := j.holders()
 	if err != nil {
 		return err
 	}
 	if j.json {
-		return j.printJSON(held)
+		err = j.printJSON(seen)
+	} else {
+		printHolders(j.out, seen)
 	}
-	printHolders(j.out, held)
-	return nil
+	return cmp.Or(err, found(seen.Away))
 }
 
 // holders returns the holders of sessions, the longest first.
-func (j *job) holders() ([]holder, error) {
-	nodes, err := j.redis.masters(j.ctx)
-	if err != nil {
-		return nil, err
-	}
+func (j *job) holders() (look, error) {
 	held := []holder{}
-	for _, n := range nodes {
-		wanted := func() bool { return j.limit == 0 || len(held) < j.limit }
+	wanted := func(more int) bool { return j.limit == 0 || len(held)+more < j.limit }
+	gone, err := j.eachMaster(func(n *node) error {
+		if !wanted(0) {
+			return nil
+		}
+		var here []holder
 		err := n.sweep(j.ctx, j.pattern(".lock"), search, func(keys []string) (bool, error) {
 			found, err := j.holdersOf(n, keys)
-			held = append(held, found...)
-			return wanted(), err
+			here = append(here, found...)
+			return wanted(len(here)), err
 		}, func(int) {})
-		if err != nil {
-			return nil, err
+		if err == nil {
+			held = append(held, here...)
 		}
-		if !wanted() {
-			held = held[:j.limit]
-			break
-		}
+		return err
+	})
+	if !wanted(0) {
+		held = held[:j.limit]
 	}
 	slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(b.Held, a.Held) })
-	return held, nil
+	return look{held, gone}, err
 }
 
 // holdersOf reads locks by their keys.
@@ -81,15 +88,20 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 	return held, nil
 }
 
-func printHolders(w io.Writer, held []holder) {
-	if len(held) == 0 {
+func printHolders(w io.Writer, seen look) {
+	if len(seen.Locks) == 0 && len(seen.Away) == 0 {
 		fmt.Fprintln(w, "no session is held")
 		return
 	}
-	rows := [][]string{{"SESSION", ">HELD FOR", "PROCESS", "REQUEST", ">LEASE", ">WAITING"}}
-	for _, h := range held {
-		rows = append(rows, []string{h.Session, h.held(), h.who(), cmp.Or(h.Request, "-"),
-			roughly(time.Duration(h.Lease * float64(time.Second))), strconv.Itoa(h.Waiting)})
+	if len(seen.Locks) == 0 {
+		fmt.Fprintln(w, "no session is held, as far as is known")
+	} else {
+		rows := [][]string{{"SESSION", ">HELD FOR", "PROCESS", "REQUEST", ">LEASE", ">WAITING"}}
+		for _, h := range seen.Locks {
+			rows = append(rows, []string{h.Session, h.held(), h.who(), cmp.Or(h.Request, "-"),
+				roughly(time.Duration(h.Lease * float64(time.Second))), strconv.Itoa(h.Waiting)})
+		}
+		table(w, rows)
 	}
-	table(w, rows)
+	printAway(w, seen.Away)
 }

@@ -25,7 +25,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -39,9 +39,9 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 var errFound = errors.New("something is wrong")
 
 // run is the program. It prints the command's result on stdout, and all else on stderr.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	out := bufio.NewWriter(stdout)
-	err := dispatch(ctx, args, getenv, streams{out, stdout, stderr})
+	err := dispatch(ctx, args, getenv, streams{out, stdin, stdout, stderr, hasColours(stdout, getenv)})
 	if failed := out.Flush(); failed != nil && err == nil {
 		err = failed
 	}
@@ -74,7 +74,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	case c == nil && strings.HasPrefix(args[0], "-"):
 		return usage("the command comes first, then its flags; latchkey --help shows all commands")
 	case c == nil:
-		return usage("unknown command%s; latchkey --help shows all commands", word(args[0]))
+		return usage("unknown command%s; latchkey --help shows all commands", typed(args[0], commandNames()))
 	}
 	o, err := c.parse(args[1:], getenv)
 	switch {
@@ -84,13 +84,17 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	case err != nil:
 		return err
 	}
-	r, err := connect(ctx, o)
-	if err != nil {
+	if err := o.readIDs(ctx, out.stdin); err != nil {
 		return err
 	}
-	err = c.run(&job{ctx, o, r, out})
+	o.ids = distinct(o.ids)
+	r, err := connect(ctx, o)
+	if err != nil && !(c.name == "doctor" && o.redis.Sentinel.MasterSet != "") { // the Sentinels can be asked
+		return err
+	}
+	err = c.run(&job{ctx, o, r, out, err})
 	if cause := context.Cause(ctx); cause != nil && err != nil {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return err
 }
@@ -115,16 +119,19 @@ func withoutRedis(args []string, out io.Writer) (done bool, err error) {
 	return true, err
 }
 
-// streams are the outputs of the program.
+// streams are the input and the outputs of the program.
 type streams struct {
 	*bufio.Writer  // of stdout
+	stdin          io.Reader
 	stdout, stderr io.Writer
+	colour         bool // stdout has colours
 }
 
 // A job is one run of a command.
 type job struct {
 	ctx context.Context
 	*options
-	redis *redis
-	out   streams
+	redis       *redis
+	out         streams
+	unconnected error // why there is no connection; only doctor runs without one
 }

@@ -1,15 +1,130 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"net"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redis/rueidis"
 )
+
+// A node is one server.
+type node struct {
+	*redis
+	line    clusterLine // in a cluster
+	address string
+	client  rueidis.Client
+	err     error // why it cannot be asked, or nil
+	replica bool
+}
+
+// An away is a master that could not be asked, or only in part.
+type away struct {
+	Address string `json:"address"`
+	Why     string `json:"why"`
+}
+
+// found is the error of a command that has shown which masters are away.
+func found(gone []away) error {
+	if len(gone) > 0 {
+		return errFound
+	}
+	return nil
+}
+
+// printAway prints a line for each master that is away.
+func printAway(w io.Writer, gone []away) {
+	for _, a := range gone {
+		fmt.Fprintf(w, "%s  away: %s\n", a.Address, printable(a.Why))
+	}
+}
+
+// eachMaster calls f for one master after another: for those of a cluster, or for the only server. If a master
+// cannot be asked, or f returns an error, the master is in the result, with the reason, and f must leave out what
+// it has found there. If no master could be asked, that is an error.
+func (j *job) eachMaster(f func(n *node) error) ([]away, error) {
+	masters, err := j.redis.masters(j.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return j.each(masters, f)
+}
+
+// each is eachMaster for masters that are known already.
+func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
+	gone, failures := []away{}, []error{}
+	for _, n := range masters {
+		err := n.err
+		if err == nil {
+			err = f(n)
+		}
+		if err == nil {
+			err = n.isMaster(j.ctx)
+		}
+		if j.ctx.Err() != nil {
+			return nil, j.ctx.Err()
+		}
+		if err != nil {
+			err := n.explained(err)
+			failures, gone = append(failures, err), append(gone, away{n.address, reason(err)})
+		}
+	}
+	if len(failures) == len(masters) {
+		return nil, together(failures)
+	}
+	return gone, nil
+}
+
+// countKeys returns how many keys some masters have, for a progress bar. A master that does not reply is not asked
+// again.
+func (j *job) countKeys(masters []*node) (keys int64) {
+	for _, n := range masters {
+		if n.err != nil {
+			continue
+		}
+		size, err := n.do(j.ctx, "DBSIZE").AsInt64()
+		if !isNoPermission(err) {
+			n.err = n.explained(err)
+		}
+		keys += size
+	}
+	return keys
+}
+
+// isMaster returns an error if a node of a cluster has become a replica: then it has redirected some commands, and
+// what was found there is not all.
+func (n *node) isMaster(ctx context.Context) error {
+	if n.redis.client.Mode() != rueidis.ClientModeCluster {
+		return nil
+	}
+	reply, err := n.do(ctx, "ROLE").ToArray()
+	switch {
+	case isRefused(err): // the right to ask is missing
+		return nil
+	case err != nil:
+		return err
+	case len(reply) > 0:
+		if role, _ := reply[0].ToString(); role == "slave" {
+			return errDemoted
+		}
+	}
+	return nil
+}
+
+var errDemoted = errors.New("it has just become a replica: a failover is under way")
+
+// masters returns the servers that have sessions, also those that are away. There is at least one.
+func (r *redis) masters(ctx context.Context) ([]*node, error) {
+	all, err := r.find(ctx, true)
+	if err == nil && len(all) == 0 {
+		err = r.explained(errors.New("no master of the cluster has a slot"))
+	}
+	return all, err
+}
 
 // nodes returns all servers of a cluster, masters first, or the only server.
 func (r *redis) nodes(ctx context.Context) ([]*node, error) { return r.find(ctx, false) }
@@ -22,27 +137,32 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 			return []*node{{redis: r, address: address, client: client}}, nil
 		}
 	}
-	lines, err := r.clusterNodes(ctx)
+	views, err := r.clusterViews(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []*node
-	for _, line := range lines {
-		if mastersOnly && !line.owns || line.gone || line.master && !line.owns && !line.failed { // a master that has failed may have lost its slots
+	var dials sync.WaitGroup
+	for _, line := range newest(views) {
+		if mastersOnly && !line.owns() || line.gone || line.master && !line.owns() && !line.failed { // a master that has failed may have lost its slots
 			continue
 		}
-		n := &node{redis: r, address: line.address, client: known[line.address], replica: !line.owns}
-		if n.client == nil { // known by its name, or not yet: rueidis hides a replica that is new
-			n.client = known[line.named]
+		n := &node{redis: r, line: line, address: line.address, replica: !line.owns()}
+		for _, name := range []string{line.address, line.named} { // known by one of them, or not yet: rueidis hides a replica that is new
+			if view, asked := views[name]; asked {
+				n.client = known[name]
+				n.err = n.explained(view.whyAway(n))
+			}
 		}
 		if n.client == nil {
-			n.client = r.dialled[line.address]
+			n.client = r.dialledTo(line.address)
 		}
 		if n.client == nil {
-			n.dial(ctx)
+			dials.Go(func() { n.dial(ctx) })
 		}
 		all = append(all, n)
 	}
+	dials.Wait()
 	slices.SortFunc(all, func(a, b *node) int {
 		if a.replica != b.replica {
 			return map[bool]int{false: -1, true: 1}[a.replica]
@@ -52,81 +172,84 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	return all, nil
 }
 
-// masters returns the servers that have sessions.
-func (r *redis) masters(ctx context.Context) ([]*node, error) {
-	all, err := r.find(ctx, true)
-	for _, n := range all {
-		err = cmp.Or(err, n.err)
-	}
-	return all, err
-}
-
 // dial connects to one node of a cluster.
 func (n *node) dial(ctx context.Context) {
 	c := n.redis.tuned()
 	c.InitAddress, c.ForceSingleClient = []string{n.address}, true
 	client, err := newClient(ctx, c)
-	if n.client, n.err = client, n.explained(err); err != nil {
-		n.client = nil
+	if err != nil {
+		n.err = n.explained(err)
 		return
 	}
+	n.client = client
+	n.redis.mu.Lock()
+	defer n.redis.mu.Unlock()
 	if n.redis.dialled == nil {
 		n.redis.dialled = make(map[string]rueidis.Client)
 	}
 	n.redis.dialled[n.address] = client // for watch, which comes here again
 }
 
-// A clusterLine describes a node, as the cluster does.
-type clusterLine struct {
-	address, named string // host:port, and the same with the host's name
-	master, owns   bool   // a master, and with slots
-	failed, gone   bool   // does not reply; has left
-	moving         int    // slots that are moving
+func (r *redis) dialledTo(address string) rueidis.Client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dialled[address]
 }
 
-// clusterNodes returns the view of the first node that replies.
-func (r *redis) clusterNodes(ctx context.Context) ([]clusterLine, error) {
-	err := errors.New("the cluster has no nodes")
-	for asked, client := range r.client.Nodes() {
-		var text string
-		if text, err = r.do(ctx, client, "CLUSTER", "NODES").ToString(); err == nil {
-			return parseNodes(text, asked), nil
-		}
+func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
+	return n.redis.do(ctx, n.client, words...)
+}
+
+// explained names the node, and says what to do.
+func (n *node) explained(err error) error {
+	if n.redis.client.Mode() == rueidis.ClientModeCluster {
+		return n.redis.explainedAt(err, n.address)
 	}
-	return nil, r.explained(err)
+	return n.redis.explained(err)
 }
 
-// parseNodes reads the reply to CLUSTER NODES. A node is
-//
-//	<id> <ip:port@bus[,name]> <flags> <master> <ping> <pong> <epoch> <link> <slot>...
-//
-// A node that is alone does not know its own ip. It is that of asked, the address of the node that replied.
-func parseNodes(text, asked string) (all []clusterLine) {
-	askedHost, _, _ := net.SplitHostPort(asked)
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) < 8 {
+// explainedFor is explained for a command on a key. On a cluster it names the master of the key, as far as the
+// cluster knows, and asks that master again: a store tries until its timeout, and may have forgotten why by then.
+func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
+	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
+		return r.explained(err)
+	}
+	masters, unknown := r.masters(ctx)
+	if unknown != nil {
+		return r.explained(err)
+	}
+	for _, n := range masters {
+		if !n.line.has(slotOf(key)) {
 			continue
 		}
-		address, name, _ := strings.Cut(words[1], ",")
-		address, _, _ = strings.Cut(address, "@")
-		if i := strings.LastIndexByte(address, ':'); i >= 0 { // an IPv6 address has no brackets here
-			address = net.JoinHostPort(cmp.Or(address[:i], askedHost), address[i+1:])
+		now := n.err
+		if now == nil {
+			now = n.do(ctx, "GETRANGE", key, "0", "0").Error()
 		}
-		flags := strings.Split(words[2], ",")
-		l := clusterLine{address: address, master: slices.Contains(flags, "master"),
-			failed: slices.Contains(flags, "fail"), gone: slices.Contains(flags, "noaddr") || slices.Contains(flags, "handshake")}
-		if name, _, _ = strings.Cut(name, ","); name != "" {
-			l.named = name + address[strings.LastIndexByte(address, ':'):]
+		if now == nil || isWrongType(now) || hasMoved(now) || isNoPermission(now) {
+			now = err
 		}
-		for _, slot := range words[8:] {
-			if strings.HasPrefix(slot, "[") {
-				l.moving++
-			} else {
-				l.owns = true
+		return n.explained(now)
+	}
+	return r.explained(err)
+}
+
+// slotOf returns the slot of a key, by the part in braces: CRC-16 with the polynomial 0x1021.
+func slotOf(key string) int {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc & 0x8000
+			if crc <<= 1; carry != 0 {
+				crc ^= 0x1021
 			}
 		}
-		all = append(all, l)
 	}
-	return all
+	return int(crc % 16384)
 }

@@ -24,7 +24,9 @@ type options struct {
 	except  idList
 	values  bool
 	limit   int
+	count   int
 	aclUser string
+	verbose bool
 
 	url, passwordFile, keysFile string
 }
@@ -58,7 +60,18 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 		"lifetime": func(n string) {
 			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
 		},
-		"limit": func(n string) { f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)") },
+		"limit": func(n string) {
+			switch c.name {
+			case "users":
+				f.IntVar(&o.limit, n, 20, "show at most `N` users (20; 0: all)")
+			case "top":
+				f.IntVar(&o.limit, n, 0, "show at most `N` sessions (0: all)")
+			default:
+				f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)")
+			}
+		},
+		"count":   func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
+		"verbose": func(n string) { f.BoolVar(&o.verbose, n, false, "show what is ok, too; short: -v") },
 		"acl-user": func(n string) {
 			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")
 		},
@@ -98,9 +111,15 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		return nil, errHelp
 	}
 	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name == "v" {
+		name = "verbose"
+	}
 	f := flags.Lookup(name)
 	if f == nil {
-		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, word("--"+name))
+		var known []string
+		flags.VisitAll(func(f *flag.Flag) { known = append(known, "--"+f.Name) })
+		dashes := arg[:len(arg)-len(strings.TrimLeft(arg, "-"))]
+		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, typed(dashes+name, known))
 	}
 	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() && !given {
 		value, given = "true", true
@@ -123,6 +142,18 @@ func word(s string) string {
 		return ""
 	}
 	return " " + s
+}
+
+// typed returns a mistyped word, and the known one that was probably meant. A flag is compared without its dashes.
+func typed(s string, known []string) string {
+	mistyped := word(s)
+	if mistyped == "" {
+		return ""
+	}
+	if dashes := "--"; strings.HasPrefix(s, "-") {
+		s = dashes + strings.TrimLeft(s, "-")
+	}
+	return mistyped + suggestion(s, known)
 }
 
 // example returns a value that f takes.
@@ -149,10 +180,11 @@ func (o *options) check(c *command) error {
 		return usage("%s takes no id", c.name)
 	}
 	for _, id := range append(slices.Clone(o.ids), o.except...) {
+		if c.ids == many && id == fromInput && len(o.ids) == 1 && len(o.except) == 0 {
+			continue
+		}
 		if !isID(id) {
-			// The error does not repeat the argument, which may be the secret of a cookie, or a URL.
-			return usage("an argument of %d bytes is no session's id: an id has %d bytes, or %d if the session is a user's",
-				len(id), idLength, tagLength+len(".")+ownLength)
+			return usage("%v", notAnID(id))
 		}
 	}
 	switch {
@@ -164,6 +196,8 @@ func (o *options) check(c *command) error {
 		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer than --lifetime", o.ttl, o.lifetime)
 	case o.limit < 0:
 		return usage("--limit is %d: it must not be negative", o.limit)
+	case o.count < 0:
+		return usage("--count is %d: it must not be negative", o.count)
 	case strings.ContainsAny(o.prefix, "{}") || o.prefix == "":
 		return usage("--prefix is %q: it must not be empty, nor contain braces", o.prefix)
 	}

@@ -29,6 +29,9 @@ func (j *job) printJSON(v any) error {
 // escapedJSON makes a line of JSON safe for a terminal, as printable does with other text. It decodes to the
 // same values: except at the line's end, such characters are in strings only.
 func escapedJSON(line string) string {
+	if !strings.ContainsFunc(strings.TrimSuffix(line, "\n"), isControl) { // nearly always
+		return line
+	}
 	var b strings.Builder
 	for _, r := range line {
 		switch {

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
+	"sync/atomic"
 
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
@@ -22,9 +21,13 @@ type redis struct {
 	client rueidis.Client
 	master string // of a replica
 	option rueidis.ClientOption
+	o      store.Options
+
+	hasReplied atomic.Bool // any server, to anything
+
+	mu sync.Mutex
 	// dialled are nodes of a cluster that client does not know, by their addresses.
 	dialled map[string]rueidis.Client
-	o       store.Options
 }
 
 // tuned returns options that suit the few commands of this program.
@@ -37,18 +40,20 @@ func (r *redis) tuned() rueidis.ClientOption {
 	return c
 }
 
-// connect connects to Redis. Its error is one line.
+// connect connects to Redis. Its error is one line. Without a connection there is no client.
 func connect(ctx context.Context, o *options) (*redis, error) {
 	r := &redis{option: o.redis, o: store.Options{Prefix: o.prefix, Timeout: o.timeout}}
 	if len(o.keys) > 0 {
 		// Plain records are accepted, too: no decision depends on their content.
 		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
 	}
+	r.option.DialCtxFn = greeting(r.option)
 	client, err := newClient(ctx, r.tuned())
 	if err != nil {
-		return nil, r.explained(err)
+		return r, r.explained(err)
 	}
 	r.client = client
+	r.hasReplied.Store(true)
 	if client.Mode() == rueidis.ClientModeStandalone {
 		if err := r.isServer(ctx); err != nil {
 			return nil, r.explained(err)
@@ -137,9 +142,27 @@ func (r *redis) store() (*store.Store, error) {
 	return rueidisstore.Open(r.option, r.o)
 }
 
+// ofStore explains an error of the store, which has used a key.
+func (j *job) ofStore(err error, key string) error {
+	if errors.Is(err, store.ErrUnavailable) && j.ctx.Err() == nil {
+		return j.redis.explainedFor(j.ctx, err, key)
+	}
+	return err
+}
+
 func isRefused(err error) bool {
 	_, ok := errors.AsType[*rueidis.RedisError](err)
 	return ok
+}
+
+// isLockedOut reports whether the password or the user is wrong, or missing.
+func isLockedOut(err error) bool {
+	refused, ok := errors.AsType[*rueidis.RedisError](err)
+	return ok && (strings.HasPrefix(refused.Error(), "NOAUTH") || strings.HasPrefix(refused.Error(), "WRONGPASS"))
+}
+
+func isNoPermission(err error) bool {
+	return isRefused(err) && strings.HasPrefix(err.Error(), "NOPERM")
 }
 
 func isWrongType(err error) bool {
@@ -149,65 +172,4 @@ func isWrongType(err error) bool {
 // hasMoved reports whether a key has gone to another node since it was found.
 func hasMoved(err error) bool {
 	return isRefused(err) && (strings.HasPrefix(err.Error(), "MOVED ") || strings.HasPrefix(err.Error(), "ASK "))
-}
-
-// explained adds Redis's address to an error, and says what to do.
-func (r *redis) explained(err error) error {
-	if err == nil {
-		return nil
-	}
-	text, hint := err.Error(), ""
-	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
-	netError, isNet := errors.AsType[net.Error](err)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
-		if text = fmt.Sprintf("no reply within %v", r.o.Timeout); r.option.TLSConfig != nil {
-			hint = "; if it does not speak TLS, write redis or valkey as the URL's scheme"
-		}
-	case tlsError:
-		text = "the server does not speak TLS: write redis or valkey as the URL's scheme"
-	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		// The text of a reset names our own port, which differs at each try: watch would take each text for a
-		// new reason.
-		text, hint = "the server has closed the connection", ": perhaps Redis is at maxclients"
-		if r.option.TLSConfig == nil {
-			hint += ", or it needs TLS: then write rediss or valkeys as the URL's scheme"
-		}
-	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
-		text = "the server there is not Redis"
-	case strings.HasPrefix(text, "NOAUTH"):
-		hint = ": put the password into " + redisVariable + " or a file for --password-file"
-	case strings.HasPrefix(text, "WRONGPASS"):
-		hint = ": it comes from " + redisVariable + " or --password-file"
-	case strings.HasPrefix(text, "NOPERM"):
-		hint = ": cmd/latchkey/README.md has the rights that this program needs"
-	case strings.Contains(text, "No such master"):
-		text = fmt.Sprintf("the sentinels know no master %q", r.option.Sentinel.MasterSet)
-	}
-	if hint != "" {
-		text = strings.TrimSuffix(text, ".")
-	}
-	return fmt.Errorf("redis at %s: %s%s", strings.Join(r.option.InitAddress, ", "), text, hint)
-}
-
-// A node is one server.
-type node struct {
-	*redis
-	address string
-	client  rueidis.Client
-	err     error // why there is no client
-	replica bool
-}
-
-func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
-	return n.redis.do(ctx, n.client, words...)
-}
-
-// explained names the node.
-func (n *node) explained(err error) error {
-	at := *n.redis
-	if at.client.Mode() == rueidis.ClientModeCluster {
-		at.option.InitAddress = []string{n.address}
-	}
-	return at.explained(err)
 }

@@ -41,7 +41,12 @@ func show(j *job) error {
 	if err != nil {
 		return err
 	}
-	if err := j.open(s); err != nil {
+	st, err := j.redis.store()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := j.open(s, st); err != nil {
 		return err
 	}
 	if j.json {
@@ -60,7 +65,7 @@ func (j *job) headOf(id string, reply rueidis.RedisResult) (head, error) {
 	case isWrongType(err):
 		return head{}, fmt.Errorf("session %s: its key does not hold a session: %w", id, errForeign)
 	case err != nil:
-		return head{}, j.redis.explained(err)
+		return head{}, j.redis.explainedFor(j.ctx, err, j.recordKey(id))
 	case text == "":
 		return head{}, noSession(id)
 	}
@@ -114,12 +119,7 @@ func (j *job) sealed(s *session) error {
 }
 
 // open reads the session's user, and with --values its values.
-func (j *job) open(s *session) error {
-	st, err := j.redis.store()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
+func (j *job) open(s *session, st *store.Store) error {
 	r, _, err := records.Of(st).Peek(j.ctx, s.Session, j.terms())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -129,7 +129,7 @@ func (j *job) open(s *session) error {
 	case err != nil && s.Encrypted && len(j.keys) == 0 && errors.Is(err, store.ErrCorrupt):
 		return j.sealed(s)
 	case err != nil:
-		return err
+		return j.ofStore(err, j.recordKey(s.Session))
 	}
 	s.User, s.Device = r.User, r.Device
 	if !j.values {

@@ -84,7 +84,7 @@ func TestWhoHolds(t *testing.T) {
 	if text := must(t, s.URL, "locks"); text != "no session is held\n" {
 		t.Errorf("locks: %q", text)
 	}
-	if text := must(t, s.URL, "locks", "--json"); text != "[]\n" {
+	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"away":[]}`+"\n" {
 		t.Errorf("locks --json: %q", text)
 	}
 	hold(t, st, first, "POST /order")
@@ -100,7 +100,7 @@ func TestWhoHolds(t *testing.T) {
 		return strings.Count(get(t, s, "latchkey:{"+first+"}.lock.queue"), "latchkey:wake:") == 2
 	})
 
-	all := decoded[[]holder](t, s.URL, "locks")
+	all := decoded[look](t, s.URL, "locks").Locks
 	if len(all) != 2 || all[0].Session != first || all[1].Session != second {
 		t.Fatalf("%+v", all)
 	}
@@ -113,7 +113,7 @@ func TestWhoHolds(t *testing.T) {
 	if strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 3 {
 		t.Errorf("locks: %q", text)
 	}
-	if some := decoded[[]holder](t, s.URL, "locks", "--limit", "1"); len(some) != 1 {
+	if some := decoded[look](t, s.URL, "locks", "--limit", "1").Locks; len(some) != 1 {
 		t.Errorf("limited to one: %+v", some)
 	}
 	contains(t, must(t, s.URL, "show", first), "state      held by "+all[0].Process+" POST /order for ", "; 2 waiting\n")

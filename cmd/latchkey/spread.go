@@ -25,6 +25,19 @@ func (s *spread) add(v int64) {
 	s.largest = max(s.largest, v)
 }
 
+// merge adds all numbers of another spread.
+func (s *spread) merge(other *spread) {
+	if s.counts == nil {
+		s.counts = make(map[int64]int64)
+	}
+	for v, n := range other.counts {
+		s.counts[v] += n
+	}
+	s.n += other.n
+	s.total += other.total
+	s.largest = max(s.largest, other.largest)
+}
+
 // at returns the number below which a fraction of the numbers lies, or 0 if there are none.
 func (s *spread) at(fraction float64) int64 {
 	var values []int64

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -34,27 +35,17 @@ type tally struct {
 }
 
 func stats(j *job) error {
-	nodes, err := j.redis.masters(j.ctx)
+	masters, err := j.redis.masters(j.ctx)
 	if err != nil {
 		return err
 	}
-	var keys int64
-	for _, n := range nodes {
-		size, err := n.do(j.ctx, "DBSIZE").AsInt64()
-		if err != nil && !strings.HasPrefix(err.Error(), "NOPERM") {
-			return n.explained(err)
-		}
-		keys += size
-	}
-	s := &survey{job: j, bar: newProgress(j.out.stderr, keys), begun: time.Now()}
+	s := &survey{job: j, bar: newProgress(j.out.stderr, j.countKeys(masters)), begun: time.Now()}
 	defer s.bar.end()
-	for _, n := range nodes {
-		if err := s.count(n); err != nil {
-			return err
-		}
+	if s.away, err = j.each(masters, s.count); err != nil {
+		return err
 	}
 	s.bar.end()
-	return s.print()
+	return cmp.Or(s.print(), found(s.away))
 }
 
 // A survey is one run of stats.
@@ -64,35 +55,51 @@ type survey struct {
 	begun time.Time
 	nodes []*tally
 	all   tally
+	away  []away
 	seen  int64 // keys of the earlier nodes
 }
 
-// full reports whether enough sessions were found.
-func (s *survey) full() bool { return s.limit > 0 && s.all.Sessions >= int64(s.limit) }
+// full reports whether enough sessions were found, with those on the current master.
+func (s *survey) full(t *tally) bool {
+	return s.limit > 0 && s.all.Sessions+t.Sessions >= int64(s.limit)
+}
 
 // count counts what is on one master.
 func (s *survey) count(n *node) error {
-	if s.full() {
+	t := &tally{Address: n.address}
+	if s.full(t) {
 		return nil
 	}
-	t := &tally{Address: n.address}
-	s.nodes = append(s.nodes, t)
 	looked := 0
 	err := n.sweep(s.ctx, s.pattern(""), batch, func(keys []string) (bool, error) {
 		err := s.add(t, n, keys)
-		return !s.full(), err
+		return !s.full(t), err
 	}, func(seen int) {
 		looked = seen
 		s.bar.set(s.seen + int64(seen))
 	})
 	s.seen += int64(looked)
+	if err == nil {
+		s.nodes = append(s.nodes, t)
+		s.all.merge(t)
+	}
 	return err
 }
 
-// each calls f for a node's tally and for the tally of all nodes.
-func (s *survey) each(t *tally, f func(t *tally)) {
-	f(t)
-	f(&s.all)
+// merge adds what was found on one master.
+func (t *tally) merge(other *tally) {
+	t.Sessions += other.Sessions
+	t.Owned += other.Owned
+	t.Users += other.Users
+	t.Ended += other.Ended
+	t.Held += other.Held
+	t.Endless += other.Endless
+	t.Unreadable += other.Unreadable
+	t.Others += other.Others
+	t.bytes.merge(&other.bytes)
+	t.memory.merge(&other.memory)
+	t.age.merge(&other.age)
+	t.left.merge(&other.left)
 }
 
 // add counts a batch of keys.
@@ -103,11 +110,11 @@ func (s *survey) add(t *tally, n *node, keys []string) error {
 		case record:
 			records = append(records, key)
 		case lock:
-			s.each(t, func(t *tally) { t.Held++ })
+			t.Held++
 		case owner:
-			s.each(t, func(t *tally) { t.Users++ })
+			t.Users++
 		case other:
-			s.each(t, func(t *tally) { t.Others++ })
+			t.Others++
 		}
 	}
 	return s.addRecords(t, n, records)
@@ -120,14 +127,14 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 	for _, key := range keys {
 		commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"STRLEN", key}, []string{"PTTL", key})
 	}
-	sampled := int(s.all.Sessions) % memorySample
+	sampled := int(s.all.Sessions+t.Sessions) % memorySample
 	for i := (memorySample - sampled) % memorySample; i < len(keys); i += memorySample {
 		commands = append(commands, []string{"MEMORY", "USAGE", keys[i]})
 	}
 	replies := s.redis.doAll(s.ctx, n.client, commands)
 	now := time.Now()
 	for i, key := range keys {
-		if s.full() {
+		if s.full(t) {
 			break
 		}
 		if err := s.addRecord(t, key, replies[reads*i:reads*i+reads], now); err != nil {
@@ -136,7 +143,7 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 	}
 	for _, reply := range replies[reads*len(keys):] {
 		if n, err := reply.AsInt64(); err == nil { // the key may be gone, or the right missing
-			s.each(t, func(t *tally) { t.memory.add(n) })
+			t.memory.add(n)
 		}
 	}
 	return nil
@@ -147,7 +154,7 @@ func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, 
 	text, err := replies[0].ToString()
 	switch {
 	case isWrongType(err):
-		s.each(t, func(t *tally) { t.Unreadable++ })
+		t.Unreadable++
 		return nil
 	case hasMoved(err) || err == nil && text == "": // it is gone
 		return nil
@@ -158,25 +165,23 @@ func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, 
 	left, _ := replies[2].AsInt64()
 	h, ok := parseHead(text)
 	_, id := s.parseKey(key)
-	s.each(t, func(t *tally) {
-		switch {
-		case !ok:
-			t.Unreadable++
-			return
-		case h.gone:
-			t.Ended++
-			return
-		case left < 0:
-			t.Endless++
-		default:
-			t.left.add(left / 1000)
-		}
-		t.Sessions++
-		if strings.Contains(id, ".") {
-			t.Owned++
-		}
-		t.bytes.add(size)
-		t.age.add(int64(now.Sub(h.created) / time.Second))
-	})
+	switch {
+	case !ok:
+		t.Unreadable++
+		return nil
+	case h.gone:
+		t.Ended++
+		return nil
+	case left < 0:
+		t.Endless++
+	default:
+		t.left.add(left / 1000)
+	}
+	t.Sessions++
+	if strings.Contains(id, ".") {
+		t.Owned++
+	}
+	t.bytes.add(size)
+	t.age.add(int64(now.Sub(h.created) / time.Second))
 	return nil
 }

@@ -28,6 +28,7 @@ type report struct {
 	Age        quantiles `json:"age_seconds"`
 	Left       quantiles `json:"left_seconds"`
 	Masters    []*tally  `json:"masters"`
+	Away       []away    `json:"away"` // masters that are not counted
 	Incomplete bool      `json:"stopped_at_limit"`
 	Took       float64   `json:"took_seconds"`
 }
@@ -36,7 +37,7 @@ func (s *survey) report() report {
 	t := s.all
 	return report{tally: t, Bytes: t.bytes.quantiles(), AllBytes: t.bytes.total,
 		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: int64(t.memory.mean() * float64(t.Sessions)),
-		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Incomplete: s.full(),
+		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, Incomplete: s.full(&tally{}),
 		Took: seconds(time.Since(s.begun))}
 }
 
@@ -53,9 +54,10 @@ func (s *survey) print() error {
 		row(t.Address, t)
 	}
 	if len(s.nodes) > 1 {
-		row("all", &s.all)
+		row(map[bool]string{true: "all", false: "all that replied"}[len(s.away) == 0], &s.all)
 	}
 	table(s.out, rows)
+	printAway(s.out, s.away)
 	if r.Sessions > 0 {
 		fmt.Fprintln(s.out)
 		s.printSpreads(r)

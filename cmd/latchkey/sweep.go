@@ -16,6 +16,8 @@ const (
 	// restFactor is the pause after each batch, in times of the batch. A busy Redis takes longer for a batch,
 	// so its pauses are longer.
 	restFactor = 2
+	// longestRest ends the pause after a batch that took long because Redis or the network stood still.
+	longestRest = 200 * time.Millisecond
 )
 
 // sweep calls f with all keys of a pattern on a node, batch by batch, until f wants no more. A key may come
@@ -40,11 +42,14 @@ func (n *node) sweep(ctx context.Context, pattern string, count int,
 		if cursor = page.Cursor; cursor == 0 || !more {
 			return nil
 		}
-		if err := pause(ctx, restFactor*time.Since(begun)); err != nil {
+		if err := pause(ctx, rest(time.Since(begun))); err != nil {
 			return err
 		}
 	}
 }
+
+// rest returns how long to pause after a batch.
+func rest(batch time.Duration) time.Duration { return min(restFactor*batch, longestRest) }
 
 // pause returns after d, or when ctx ends.
 func pause(ctx context.Context, d time.Duration) error {

@@ -86,24 +86,28 @@ func TestEnd(t *testing.T) {
 	fails(t, call(t, s.URL, "end", first), exitError, first, "there is none")
 }
 
-// P13: if a key does not hold a session that this version can read, it is left as it is, and the command says so.
+// P13: if a key does not hold a session that this version can read, it is left as it is, and each command says so.
 func TestEndOfWhatIsNoSession(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, second, "{}")
-	ours := s.Do(t, "GET", keyOf(second)).([]byte)
-	for what, put := range map[string][]any{
-		"short":           {"SET", keyOf(first), "garbage"},
-		"long":            {"SET", keyOf(first), strings.Repeat("garbage", 20)},
-		"another version": {"SET", keyOf(first), strings.Replace(string(ours), `"v":`, `"v":9`, 1)},
-		"damaged":         {"SET", keyOf(first), ours[:30]},
-		"a list":          {"RPUSH", keyOf(first), "garbage"},
-	} {
-		s.Do(t, "DEL", keyOf(first))
-		s.Do(t, put[0].(string), put[1:]...)
-		before := s.Do(t, "DUMP", keyOf(first))
-		fails(t, call(t, s.URL, "end", first), exitError, first, "another program has written it, or another version; it was left as it is")
-		if after := s.Do(t, "DUMP", keyOf(first)); fmt.Sprint(after) != fmt.Sprint(before) {
-			t.Errorf("%s: it is %q now", what, after)
+	ofAnn := login(t, st, "ann", "", 1)
+	for _, id := range []string{first, ofAnn} {
+		ours := s.Do(t, "GET", keyOf(second)).([]byte)
+		for what, put := range map[string][]any{
+			"short":           {"SET", keyOf(id), "garbage"},
+			"long":            {"SET", keyOf(id), strings.Repeat("garbage", 20)},
+			"another version": {"SET", keyOf(id), strings.Replace(string(ours), `"v":`, `"v":9`, 1)},
+			"damaged":         {"SET", keyOf(id), ours[:30]},
+			"a list":          {"RPUSH", keyOf(id), "garbage"},
+		} {
+			s.Do(t, "DEL", keyOf(id))
+			s.Do(t, put[0].(string), put[1:]...)
+			before := s.Do(t, "DUMP", keyOf(id))
+			fails(t, call(t, s.URL, "end", id), exitError, id, "another program has written it, or another version; it was left as it is")
+			fails(t, call(t, s.URL, "show", id), exitError, id, "another program has written it, or another version")
+			if after := s.Do(t, "DUMP", keyOf(id)); fmt.Sprint(after) != fmt.Sprint(before) {
+				t.Errorf("%s: it is %q now", what, after)
+			}
 		}
 	}
 }

@@ -1,66 +1,36 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
 const watchAbout = `Shows what locks shows, every second, until it is interrupted. With a million
 keys in Redis one look takes longer than a second; the next follows a second
 later. While Redis does not reply it says so once, and tries again.
-With --json each look is a line.
+With --json each look is a line. On a terminal q ends it, too.
 `
 
-// clearScreen moves a terminal's cursor to the top, and clears the screen.
-const clearScreen = "\x1b[H\x1b[2J"
-
-// watch goes on while Redis is unavailable. If the first look fails, watch ends: then the command line is
-// wrong, or a right is missing.
 func watch(j *job) error {
-	said := "" // why the last look has failed
-	for first := true; ; first = false {
-		held, err := j.holders()
-		if j.ctx.Err() != nil {
-			return nil // interrupted, which is how it ends
-		}
-		switch {
-		case err == nil:
-			said = ""
-			if err := j.printLook(held); err != nil {
-				return err
-			}
-		case first:
-			return err
-		case err.Error() != said:
-			said = err.Error()
-			fmt.Fprintln(j.out.stderr, "latchkey:", printable(said))
-		}
-		if pause(j.ctx, time.Second) != nil {
-			return nil
-		}
-	}
+	return j.live(0, func() (picture, error) {
+		seen, err := j.holders()
+		return pictureOf(seen, time.Now()), err
+	})
 }
 
-func (j *job) printLook(held []holder) error {
-	now := time.Now()
-	if j.json {
-		err := j.printJSON(struct {
-			At    time.Time `json:"at"`
-			Locks []holder  `json:"locks"`
-		}{now.UTC().Truncate(time.Millisecond), held})
-		return cmp.Or(err, j.out.Flush())
+func pictureOf(seen look, now time.Time) picture {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(len(seen.Locks)), "session"))
+	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
+	if len(seen.Locks) > 0 {
+		printHolders(&b, look{Locks: seen.Locks})
 	}
-	if isTerminal(j.out.stdout) {
-		fmt.Fprint(j.out, clearScreen)
-	}
-	fmt.Fprintf(j.out, "%s  %s held\n", moment(now), plural(int64(len(held)), "session"))
-	if len(held) > 0 {
-		printHolders(j.out, held)
-	}
-	fmt.Fprintln(j.out)
-	return j.out.Flush()
+	return picture{b.String(), struct {
+		At time.Time `json:"at"`
+		look
+	}{now.UTC().Truncate(time.Millisecond), seen}}
 }
 
 // isTerminal reports whether w is a terminal.

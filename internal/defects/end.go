@@ -92,7 +92,7 @@ var endDefects = []defect{
 		edits(overlay.Rule("what gave way to an ended session gives way to the one above").Swap("ended[by[id]] or ", "")),
 		seenBy(tests("internal/records", "TestUnclaimedSessionsGiveWay"), users("login again end login", "no entry for what"))},
 	{"P4", "a login is on the list twice",
-		edits(overlay.In("internal/records", "Engine.members").Replace("gives[a.own] = stands[a.by]", "_ = a")),
+		edits(overlay.In("internal/records", "Remaining").Replace("gives[a.own] = stands[a.by]", "_ = a")),
 		seenBy(tests("internal/records", "TestALoginReplacesAnUnclaimedOne"))},
 	{"P4", "a login gives way to one that has timed out",
 		edits(overlay.Rule("no session gives way to an expired one").False()),

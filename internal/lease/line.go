@@ -99,6 +99,14 @@ type Found struct {
 	Holder Holder // the zero value if the lock was free, or nothing is known
 }
 
+func (at *line[W]) found() Found {
+	f := Found{len(at.waiting), at.holder}
+	if at.head != nil {
+		f.Ahead++
+	}
+	return f
+}
+
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
 type outcome struct {
 	head bool
@@ -129,6 +137,9 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	}
 	l.mu.Lock()
 	at := l.keys[t.Key]
+	if t.Found != nil && at != nil && !again {
+		*t.Found = at.found()
+	}
 	switch {
 	case l.closed != nil:
 		err = l.closed
@@ -150,9 +161,6 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 			i--
 		}
 		at.waiting, t.line = slices.Insert(at.waiting, i, t), at
-		if t.Found != nil && !again {
-			*t.Found = Found{i, at.holder}
-		}
 		end := t.came.Add(t.Options.Wait)
 		l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
 	}

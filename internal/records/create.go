@@ -47,7 +47,7 @@ func (s *Engine) create(ctx context.Context, id, old string, record Record, t Te
 	}
 	record.Device = shortened(record.Device)
 	size := s.sizeOf(record)
-	s.writes(ctx, size)
+	s.sized(ctx, size)
 	if err := t.fits(size); err != nil {
 		return err
 	}

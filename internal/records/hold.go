@@ -160,7 +160,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 		record.Data, record.Content = data, nil
 	}
 	size := h.engine.sizeOf(record)
-	h.engine.writes(ctx, size)
+	h.engine.sized(ctx, size)
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // no process could read it

@@ -18,12 +18,15 @@ import (
 // To look at a session without extending it, leave the timeouts of t zero, or set Quiet. Without a TTL no timeout is
 // extended. Without a Lifetime the session ends when its record expires.
 func (s *Engine) Load(ctx context.Context, id string, t Terms) (Record, error) {
+	looks := t.TTL == 0 // perhaps at a session that is not that of the request
 	if t.Quiet {
 		t.TTL = 0
 	}
 	t.MaxBytes = cmp.Or(t.MaxBytes, DefaultMaxBytes)
 	text, mark, _, err := s.readRecord(ctx, id, t)
-	s.read(ctx, len(text))
+	if err == nil && !looks {
+		s.sized(ctx, len(text))
+	}
 	var record Record
 	if err == nil {
 		record, err = parse(text, s.form(id))

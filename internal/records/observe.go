@@ -27,7 +27,7 @@ type Notice struct {
 	Err                    error
 }
 
-// Opened says how a session was locked or read, or how a wait for it was in vain.
+// Opened says how a session was locked, or how a wait for it was in vain.
 type Opened struct {
 	Ahead           int    // in line when the request came
 	Process, Behind string // whom it waited for: another process, or "" for this one; and the label
@@ -40,8 +40,8 @@ type Collector interface {
 	Exchanged(*Exchange)
 	Noticed(*Notice)
 	Opened(Opened)
-	// Writes is called before a record of so many bytes is sent.
-	Writes(bytes int)
+	// Sized is called when a record was read without the lock, and before it is sent.
+	Sized(bytes int)
 }
 
 // CollectorKey is the key of a Collector in a context.
@@ -143,23 +143,13 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 	c.Opened(o)
 }
 
-// read tells of a record that was read without the lock.
-func (s *Engine) read(ctx context.Context, size int) {
+// sized tells the size of the session's record, as it was read without the lock, or before it is sent.
+func (s *Engine) sized(ctx context.Context, size int) {
 	if !s.observed() {
 		return
 	}
 	if c := collectorIn(ctx); c != nil {
-		c.Opened(Opened{Bytes: size})
-	}
-}
-
-// writes tells of a record that is about to be sent.
-func (s *Engine) writes(ctx context.Context, size int) {
-	if !s.observed() {
-		return
-	}
-	if c := collectorIn(ctx); c != nil {
-		c.Writes(size)
+		c.Sized(size)
 	}
 }
 
@@ -231,3 +221,6 @@ func elsewhere(o lease.Owner) string {
 	o.Label = ""
 	return o.String()
 }
+
+// ThisProcess returns the host and process ID of this process, as Standing.Process has those of others.
+func ThisProcess() string { return lease.ThisProcess().String() }

@@ -37,7 +37,7 @@ func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Conte
 	record := read
 	record.Data, record.Content, record.revision = nil, c, s.newRevision(id)
 	size := s.sizeOf(record)
-	s.writes(ctx, size)
+	s.sized(ctx, size)
 	err := t.fits(size)
 	if err == nil {
 		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)

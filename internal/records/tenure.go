@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -219,7 +220,11 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	if t.stored >= version {
 		return nil
 	}
-	return cmp.Or(t.doubt, t.over, ErrLost)
+	why := cmp.Or(t.doubt, t.over, ErrLost)
+	if errors.Is(why, ErrLost) { // lapse has told only the next hold
+		t.engine.lost(h, why)
+	}
+	return why
 }
 
 // release ends a hold without a version. failed is the error of a round trip that was sent after begun, or

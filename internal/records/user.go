@@ -88,9 +88,12 @@ const nobody = "000000000000000"
 
 // alive reports whether the session with these keys and this epoch is alive according to its user's mark.
 func alive(mark string, keys sessionKeys, epoch string) bool {
-	if epoch != "" && strings.HasPrefix(mark, epoch) {
-		return true
-	}
 	record := keys.record.(string)
-	return strings.Contains(mark, " "+record[strings.LastIndexByte(record, ':')+1:])
+	return IsAlive(mark, record[strings.LastIndexByte(record, ':')+1:], epoch)
+}
+
+// IsAlive reports whether the session of a user with this id, without the tag, and this epoch is alive according to
+// the user's mark.
+func IsAlive(mark, own, epoch string) bool {
+	return epoch != "" && strings.HasPrefix(mark, epoch) || strings.Contains(mark, " "+own)
 }

@@ -117,22 +117,35 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 			return nil, err
 		}
 	}
-	stands := make(map[string]bool) // by session: it is on the list, or gives way to one that is
+	var all []string
 	for _, m := range members {
-		own, _ := scripting.Text(m)
-		stands[string(own)] = true
+		if own, ok := scripting.Text(m); ok {
+			all = append(all, string(own))
+		}
+	}
+	for _, own := range Remaining(mark, all) {
+		ids = append(ids, tag+"."+own)
+	}
+	return ids, nil
+}
+
+// Remaining returns the members of a user's list without those that give way to another member, by the user's mark.
+func Remaining(mark string, members []string) (remaining []string) {
+	stands := make(map[string]bool) // by session: it is on the list, or gives way to one that is
+	for _, own := range members {
+		stands[own] = true
 	}
 	gives := make(map[string]bool)
 	for _, e := range entries(mark) {
 		gives[e.own] = stands[e.by]
 		stands[e.own] = stands[e.own] || stands[e.by]
 	}
-	for _, m := range members {
-		if own, ok := scripting.Text(m); ok && !gives[string(own)] {
-			ids = append(ids, tag+"."+string(own))
+	for _, own := range members {
+		if !gives[own] {
+			remaining = append(remaining, own)
 		}
 	}
-	return ids, nil
+	return remaining
 }
 
 // appendListed appends the sessions that still have records. It returns all replies; the last ones are those

@@ -69,6 +69,27 @@ func cutUser(b []byte) (user string, data []byte, err error) {
 	return user, data, nil
 }
 
+// UserIn returns the user of a session from the beginning of its record. If the record is sealed, text must be all of
+// it. The error wraps [ErrCorrupt].
+func (s *Engine) UserIn(id string, text []byte) (user string, err error) {
+	_, at, seal, err := parseBeginning(text, s.form(id))
+	if err != nil {
+		return "", err
+	}
+	data := text[at:]
+	if seal != nil {
+		data, err = open(seal, bytes.TrimSuffix(data, []byte("}")), text[:at])
+	}
+	if err != nil {
+		return "", err
+	}
+	user, _, ok := cutQuoted(data)
+	if !ok || user == "" {
+		return "", errNoUser
+	}
+	return user, nil
+}
+
 // MaxDevice is the size in bytes of the longest Record.Device, as a JSON string, that is stored. A longer one
 // is cut.
 const MaxDevice = 256

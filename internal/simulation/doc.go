@@ -13,6 +13,9 @@
 //   - Each request leaves a [history.Request]: what its handler saw, what it wrote, when, and the
 //     response. A request leaves two if its handler reopens its session or runs a second time. Package
 //     history judges them all, and knows nothing else.
+//   - Each process has observers. Package told judges whether what they were told agrees with the requests,
+//     and with what went through the client of Redis. In half of the runs one observer panics, blocks or calls
+//     runtime.Goexit now and then: no other request may notice, and no other observer.
 //   - The commands on a cut connection, and copies of commands, may arrive hours late. Then the visitors
 //     log in now and then until all have arrived, and the cookies of ended sessions are tried again.
 //   - A plan that breaks a rule is shrunk to the few requests and faults that are needed, by running it
@@ -48,7 +51,8 @@
 // # How the simulation is tested
 //
 // The simulation must find the errors that it is meant to find. The command internal/defects runs it on
-// versions of Latchkey that are broken on purpose, and package history is tested with wrong histories.
+// versions of Latchkey that are broken on purpose. Packages history and told are tested with wrong histories
+// and events.
 //
 // # What cannot be simulated
 //

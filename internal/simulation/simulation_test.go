@@ -15,14 +15,16 @@ import (
 
 // Whatever the faults, no rule is broken.
 func TestSimulation(t *testing.T) {
-	begun, told := time.Now(), time.Now()
-	done, runs, failures := 0, 0, 0
+	begun, last := time.Now(), time.Now()
+	done, runs, failures, events, exchanges := 0, 0, 0, 0, 0
 	progress := func() string {
-		return fmt.Sprintf("%d operations, %d runs, %.0f s, %d violations", done, runs, time.Since(begun).Seconds(), failures)
+		return fmt.Sprintf("%d operations, %d runs, %d events of %d exchanges and more, %.0f s, %d violations",
+			done, runs, events, exchanges, time.Since(begun).Seconds(), failures)
 	}
 	for p := range plans(t, func() bool { return done < *operations }) {
 		result := run(t, p)
 		done, runs, failures = done+result.Operations, runs+1, failures+len(result.Violations)
+		events, exchanges = events+result.Told, exchanges+result.Exchanges
 		switch {
 		case len(result.Violations) == 0:
 		case *survey:
@@ -31,8 +33,8 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("after %s:\n%s", progress(), story(t, p, result))
 			return
 		}
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
+		if time.Since(last) > 10*time.Second {
+			last = time.Now()
 			fmt.Println(progress())
 		}
 	}

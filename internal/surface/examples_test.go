@@ -23,10 +23,10 @@ var lookedUpFirst = map[string][]string{
 	},
 	"store": {"Encryption", "New", "NewOn", "Open", "Store.Close", "Store.Ping"},
 	"middleware": {
-		"Bearer", "ByMethod", "Hooks", "Mode", "New", "Options", "Recoverer", "Sessions.End", "Sessions.EndAll",
+		"Bearer", "ByMethod", "Hooks", "Mode", "New", "Observer", "Options", "Recoverer", "Sessions.Debug", "Sessions.End", "Sessions.EndAll",
 		"Sessions.Exclusive", "Sessions.FromContext", "Sessions.Handler", "Sessions.ID", "Sessions.Lazy", "Sessions.List",
-		"Sessions.None", "Sessions.Optimistic", "Sessions.Passive", "Sessions.Peek", "Sessions.ReadOnly", "Sessions.Token",
-		"Sessions.Update", "Status",
+		"Sessions.None", "Sessions.Optimistic", "Sessions.Passive", "Sessions.Peek", "Sessions.ReadOnly", "Sessions.Requests",
+		"Sessions.Token", "Sessions.Update", "Status",
 	},
 	"middleware/sessiontest": {"New"},
 	"locker": {

@@ -73,7 +73,7 @@ func (r *Request) answered() time.Duration {
 }
 
 func (h *history) within(r *Request, what string, took, limit time.Duration) {
-	if took > limit {
+	if took > limit+r.Blocked {
 		h.broken("every wait is bounded", with(r), "#%d waited %s for %s; the bound is %s", r.Number, ms(took), what, ms(limit))
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (h *history) gaps() {
 	for _, r := range h.all {
 		from, until := r.waited()
-		if !r.Exclusive && r.Effect == Nothing || r.Cookie == "" || r.gone() || r.late() || until-from <= h.Gap {
+		if !r.Exclusive && r.Effect == Nothing || r.Cookie == "" || r.Blocked > 0 || r.gone() || r.late() || until-from <= h.Gap {
 			continue
 		}
 		limit := h.Gap

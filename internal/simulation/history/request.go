@@ -140,16 +140,20 @@ type Request struct {
 	// Destroys: its handler calls Destroy.
 	Destroys bool
 
+	Blocked time.Duration // for how long an observer has blocked it, which costs no other request
 	Seal    time.Duration // when the commit began
 	Leaves  time.Duration // when the client goes away
 	Outcome Outcome
 	End     time.Duration // when it got its response; by then its commit had succeeded or failed
 	Done    time.Duration // when the process had finished it
-	Status  int           // of the response; 0: there was none
-	Cause   Cause
-	Why     string // for people
-	Faulty  bool   // its handler makes a mistake: 500 is the right status
-	Anew    bool   // if it finds no session, it may begin one
+	// Durable is when a commit by the handler had succeeded, and Answered when the header of the response was complete,
+	// even if no client has got it; for the judge of what observers are told.
+	Durable, Answered time.Duration
+	Status            int // of the response; 0: there was none
+	Cause             Cause
+	Why               string // for people
+	Faulty            bool   // its handler makes a mistake: 500 is the right status
+	Anew              bool   // if it finds no session, it may begin one
 	// Navigates: the browser goes to another page.
 	Navigates bool
 

@@ -13,6 +13,7 @@ type Plan struct {
 	Visitors  int
 	Requests  []Request // in the order of their times
 	Faults    []Fault
+	Observer  Manner // of one observer
 }
 
 // Options are the options of the library and of the network.

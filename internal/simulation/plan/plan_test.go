@@ -36,6 +36,7 @@ func TestShrink(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Faults = append(p.Faults, Fault{Kind: FlushScripts, At: time.Second})
+	p.Observer = Exiting
 	needs := func(p Plan) bool {
 		seventh := slices.ContainsFunc(p.Requests, func(r Request) bool { return r.Number == 7 })
 		ninth := slices.ContainsFunc(p.Requests, func(r Request) bool { return r.Number == 9 && r.Before > 0 })
@@ -45,7 +46,7 @@ func TestShrink(t *testing.T) {
 		p.Requests[i].Before = time.Millisecond + 1
 	}
 	small := Shrink(p, needs, func() bool { return false })
-	if len(small.Requests) != 2 || len(small.Faults) != 1 || small.Processes != 1 || !needs(small) {
+	if len(small.Requests) != 2 || len(small.Faults) != 1 || small.Observer != Well || small.Processes != 1 || !needs(small) {
 		t.Errorf("left: %+v", small)
 	}
 	if r := small.Requests[0]; r.Before != 0 || r.Action != Append || r.Process != 0 {

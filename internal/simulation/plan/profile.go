@@ -70,7 +70,7 @@ func Draw(seed uint64, name string) (Plan, error) {
 		return Plan{}, fmt.Errorf("there is no profile %q: the profiles are %q", name, Profiles())
 	}
 	chosen := pick(d, choices)
-	p := Plan{Seed: seed, Profile: chosen.name, Options: options(d)}
+	p := Plan{Seed: seed, Profile: chosen.name, Options: options(d), Observer: mannerOf(seed, chosen.name)}
 	p.Processes = d.number(1, 4)
 	l := drawLoad(d)
 	if chosen.tune != nil {

@@ -13,6 +13,7 @@ func Shrink(p Plan, fails func(Plan) bool, enough func() bool) Plan {
 		size = s.size()
 		s.requests()
 		s.faults()
+		s.observer()
 		s.simplify()
 		s.processes()
 	}
@@ -30,6 +31,9 @@ func (s *shrinker) size() (n int) {
 	n = 10*len(s.best.Requests) + 10*len(s.best.Faults) + 10*s.best.Processes
 	for _, r := range s.best.Requests {
 		n += r.size()
+	}
+	if s.best.Observer != Well {
+		n += 10
 	}
 	return n
 }
@@ -77,6 +81,13 @@ func (s *shrinker) faults() {
 		p.Faults = slices.Delete(slices.Clone(p.Faults), from, to)
 		return s.try(p)
 	})
+}
+
+func (s *shrinker) observer() {
+	if p := s.best; p.Observer != Well {
+		p.Observer = Well
+		s.try(p)
+	}
 }
 
 // cut tries to leave out parts of a list, in ever smaller pieces, from its end.

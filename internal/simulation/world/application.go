@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -18,13 +19,16 @@ var is = errors.Is
 // A call is a request as the application handles it.
 type call struct {
 	plan.Request
-	world   *World
-	process *process
-	seen    *history.Request
-	session *session.Session
-	failure error         // why the handler did not respond
-	durable time.Duration // when a commit by the handler had succeeded
-	panics  bool          // the handler panics in this run
+	world     *World
+	process   *process
+	seen      *history.Request
+	session   *session.Session
+	failure   error         // why the handler did not respond
+	durable   time.Duration // when a commit by the handler had succeeded
+	runs      int           // of its handler
+	panics    bool          // the handler panics in this run
+	answer    *response
+	disturbed bool // an observer has blocked it, or ended its goroutine
 }
 
 type callKey struct{}
@@ -50,6 +54,7 @@ const intended = "as it was planned"
 // application is the handler.
 func application(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
+	c.runs++
 	c.again()
 	if !c.open(w, r) {
 		return
@@ -79,7 +84,7 @@ func (c *call) open(w http.ResponseWriter, r *http.Request) bool {
 		c.session, err = session.Start(ctx)
 	case plan.LazyElsewhere:
 		c.seen.Asked = c.world.now()
-		aside(func() { c.session, err = session.Start(ctx) })
+		orExit(aside(func() { c.session, err = session.Start(ctx) }))
 	default:
 		c.session = session.FromContext(ctx)
 	}
@@ -208,7 +213,7 @@ func (c *call) proceed(w http.ResponseWriter, r *http.Request) bool {
 		err = c.session.Commit(ctx)
 	case plan.Elsewhere:
 		c.sealing()
-		aside(func() { err = c.session.Commit(ctx) })
+		orExit(aside(func() { err = c.session.Commit(ctx) }))
 	case plan.Flush:
 		c.sealing()
 		w.WriteHeader(http.StatusOK)
@@ -238,12 +243,21 @@ func (c *call) sealing() {
 	}
 }
 
-// aside runs f in another goroutine and waits for it.
-func aside(f func()) {
+// aside runs f in another goroutine and waits for it. It returns false if f has called runtime.Goexit.
+func aside(f func()) (returned bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		f()
+		returned = true
 	}()
 	<-done
+	return returned
+}
+
+// orExit ends the goroutine of a handler if the other one, which it depends on, was ended.
+func orExit(returned bool) {
+	if !returned {
+		runtime.Goexit()
+	}
 }

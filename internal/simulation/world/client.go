@@ -63,6 +63,7 @@ func (w *World) request(r plan.Request) {
 	}
 	w.seen[r.Number] = seen
 	c := &call{Request: r, world: w, process: p, seen: seen}
+	w.calls = append(w.calls, c)
 	w.noteLocked(c, "asks: "+seen.Title, seen.Cookie, nil)
 	w.mu.Unlock()
 
@@ -78,10 +79,18 @@ func (w *World) request(r plan.Request) {
 		seen.Leaves = seen.Began + r.Leave
 	}
 	answer := &response{call: c, header: make(http.Header)}
-	if job {
-		c.update(ctx, v.latest, answer)
+	c.answer = answer
+	handle := func() {
+		if job {
+			c.update(ctx, v.latest, answer)
+		} else {
+			c.serve(ctx, v.header(), answer)
+		}
+	}
+	if w.plan.Observer == plan.Exiting {
+		aside(handle) // an observer ends the goroutine
 	} else {
-		c.serve(ctx, v.header(), answer)
+		handle()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,6 +162,7 @@ func (c *call) conclude(answer *response) {
 	if answer.status > 0 {
 		seen.End = answer.at
 	}
+	seen.Answered = seen.End
 	seen.Cause = causeOf(c.failure)
 	seen.Why = why(c.failure)
 	if seen.Cause == history.Gone && seen.Open == 0 { // Reopen and Update return this
@@ -165,6 +175,7 @@ func (c *call) conclude(answer *response) {
 	if dead && c.process.died <= seen.End {
 		seen.Status = 0 // no client gets it
 	}
+	seen.Durable = c.durable
 	switch {
 	case c.durable > 0 && !(dead && c.process.died <= c.durable):
 		seen.Outcome, seen.End = history.Answered, c.durable

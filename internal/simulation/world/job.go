@@ -12,6 +12,7 @@ import (
 func (c *call) update(ctx context.Context, id string, answer *response) {
 	c.failure = c.process.sessions.Update(ctx, id, func(s *session.Session) error {
 		c.session = s
+		c.runs++
 		c.look()
 		c.work(ctx, c.Before)
 		c.change()

@@ -20,13 +20,23 @@ func newClient(p *process, r *transport.Redigo) *client {
 }
 
 // Do implements transport.Client.
-func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) (replies []any, err error) {
+	defer c.process.exchanges(ctx, commands)()
 	before, after := c.panics()
 	c.panicIf(before)
-	replies, err := c.Redigo.Do(ctx, key, commands...)
+	replies, err = c.Redigo.Do(ctx, key, commands...)
 	c.panicIf(after)
 	return replies, err
 }
+
+// DoRouted implements transport.Router.
+func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, transport.Route{Node: node}, err
+}
+
+// node is the address of Redis.
+const node = "redis:6379"
 
 // Subscribe implements transport.Client.
 func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {

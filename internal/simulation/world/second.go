@@ -19,7 +19,7 @@ func (c *call) next(over time.Duration, what string) (first *history.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first = c.seen
-	first.End, first.Done = over, over
+	first.End, first.Done, first.Answered = over, over, over
 	c.seen = &history.Request{Number: first.Number + second, Process: first.Process, Life: first.Life,
 		Title: first.Title + ", " + what, Member: first.Member, Guest: first.Guest, Cookie: first.Cookie, Began: first.Began, Asked: w.now(), Exclusive: true,
 		Leaves: first.Leaves, Faulty: first.Faulty, Anew: first.Anew, Navigates: first.Navigates}
@@ -53,7 +53,7 @@ func (c *call) reopen(w http.ResponseWriter, r *http.Request) bool {
 	over := c.world.now()
 	c.work(ctx, c.After)
 	first := c.next(over, "reopens")
-	first.Outcome = history.Answered
+	first.Outcome, first.Durable = history.Answered, over
 	if c.diedBy(over) {
 		first.Outcome, first.Cause = history.Unknown, history.Crashed
 	}

@@ -3,7 +3,6 @@
 package world
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+	"github.com/a2139e8d/latchkey/internal/simulation/told"
 )
 
 // A World is a run of a plan.
@@ -39,6 +39,9 @@ type World struct {
 	endings  map[int]*history.Ending
 	losses   []history.Loss
 	wrong    []string // what was wrong at the end
+	told     told.Story
+	calls    []*call
+	over     bool // the requests of the plan are done
 
 	requests sync.WaitGroup
 }
@@ -46,6 +49,8 @@ type World struct {
 // A Result is the result of a run.
 type Result struct {
 	Operations int // requests
+	Told       int // events
+	Exchanges  int // with Redis
 	Violations []history.Violation
 	Hash       uint64 // of the trace
 	World      *World // for its story
@@ -77,6 +82,9 @@ func (w *World) run() {
 	}
 	w.mu.Unlock()
 	w.requests.Wait()
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
 	w.finish()
 }
 
@@ -88,10 +96,16 @@ func (w *World) judge() Result {
 	}
 	slices.SortFunc(all, func(a, b history.Request) int { return a.Number - b.Number })
 	violations := history.Check(w.terms(), all)
+	for _, c := range w.calls {
+		w.told.Requests = append(w.told.Requests, c.told())
+	}
+	w.told.Began, w.told.Endings, w.told.Strict = w.began, w.allEndings(), w.plan.Strict()
+	violations = append(violations, told.Check(w.told)...)
 	for _, text := range w.wrong {
 		violations = append(violations, history.Violation{Rule: "nothing is left behind", Text: text})
 	}
-	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w}
+	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w,
+		Told: len(w.told.Events), Exchanges: len(w.told.Exchanges)}
 }
 
 // terms are the settings by which the requests are judged.
@@ -106,9 +120,7 @@ func (w *World) terms() history.Terms {
 		Latency: 2 * o.Latency,
 		Swaps:   p.Any(plan.Swap),
 	}
-	for _, number := range slices.Sorted(maps.Keys(w.endings)) {
-		t.Endings = append(t.Endings, *w.endings[number])
-	}
+	t.Endings = w.allEndings()
 	// An extension must come in time, also behind a commit that has to send its script first.
 	t.Exclusion = t.Strict && o.Lease >= 40*o.Latency+5*time.Millisecond
 	t.Gap = w.gap(t.Exclusion)

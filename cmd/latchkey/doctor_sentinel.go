@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// slowNotice is a time after which a failover starts late.
+const slowNotice = 30 * time.Second
+
+// diagnoseSentinels examines the Sentinels of the URL, and returns how many there are.
+func (j *job) diagnoseSentinels() (all []finding, sentinels servers, _ error) {
+	name := j.redis.option.Sentinel.MasterSet
+	if name == "" {
+		return nil, sentinels, nil
+	}
+	addresses := j.redis.option.InitAddress
+	masters := make(map[string]bool)
+	for _, address := range addresses {
+		d := &diagnosis{job: j, node: &node{redis: j.redis, address: address}, kind: aSentinel}
+		sentinels.all++
+		if master := d.sentinel(name, len(addresses)); master != "" {
+			masters[master] = true
+			sentinels.replied++
+		}
+		if err := j.ctx.Err(); err != nil {
+			return nil, sentinels, err
+		}
+		if len(masters) > 1 {
+			d.say(wrong, "sentinel_master", "it names another master than the Sentinel before it: a failover is under way: wait some seconds, and run doctor again")
+		}
+		all = append(all, d.findings...)
+	}
+	return all, sentinels, nil
+}
+
+// sentinel examines one Sentinel, and returns the address of the master that it names.
+func (d *diagnosis) sentinel(name string, inURL int) (master string) {
+	client, err := d.redis.toSentinel(d.ctx, d.node.address)
+	if err != nil {
+		d.say(wrong, "sentinel", "it cannot be reached: %s: start it, or take it out of the URL", reason(d.redis.explainedAt(err, d.node.address)))
+		return ""
+	}
+	d.node.client = client
+	known, err := d.node.do(d.ctx, "SENTINEL", "MASTER", name).AsStrMap()
+	if err != nil {
+		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s: let it watch that master, as the others do (SENTINEL MONITOR)", name, reason(d.redis.explainedAt(err, d.node.address)))
+		return ""
+	}
+	d.info = known
+	d.say(fine, "sentinel", "it replies")
+	d.quorum(name)
+	d.others(inURL)
+	d.periods(name)
+	d.usable(name)
+	master = net.JoinHostPort(known["ip"], known["port"])
+	if strings.Contains(known["flags"], "down") {
+		d.say(wrong, "sentinel_master", "it does not reach the master %s (%s): start it, unless a replica takes over by itself in some seconds", master, known["flags"])
+	}
+	return master
+}
+
+// quorum checks that enough Sentinels are there to agree on a failover.
+func (d *diagnosis) quorum(name string) {
+	said, err := d.node.do(d.ctx, "SENTINEL", "CKQUORUM", name).ToString()
+	switch {
+	case isNoPermission(err):
+		d.say(note, "sentinel_quorum", "its quorum is not checked: %s", err)
+	case err != nil:
+		d.say(wrong, "sentinel_quorum", "no failover is possible: %s: start the Sentinels that are away", strings.TrimSuffix(err.Error(), "."))
+	default:
+		d.say(fine, "sentinel_quorum", "%s", said)
+	}
+}
+
+// others checks that the Sentinel knows the others.
+func (d *diagnosis) others(inURL int) {
+	switch n := d.number("num-other-sentinels") + 1; {
+	case n < int64(inURL):
+		d.say(wrong, "sentinel_others", "it knows %s, and the URL names %d: all must watch the same master under the same name", plural(n, "Sentinel"), inURL)
+	case n < 3:
+		d.say(note, "sentinel_others", "there are fewer than three Sentinels: if the machine of one is lost, no failover is possible")
+	default:
+		d.say(fine, "sentinel_others", "it knows %d other Sentinels, and quorum is %s", n-1, d.info["quorum"])
+	}
+}
+
+// periods reports when a failover starts, and when it is tried again.
+func (d *diagnosis) periods(name string) {
+	down, again := d.number("down-after-milliseconds"), d.number("failover-timeout")
+	period := func(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+	if period(down) >= slowNotice {
+		d.say(note, "down-after-milliseconds", "down-after-milliseconds is %d: when the master dies, requests are answered with 503 for %s and longer, "+
+			"until a failover starts", down, roughly(period(down))).do("SENTINEL SET " + name + " down-after-milliseconds 5000")
+	} else {
+		d.say(fine, "down-after-milliseconds", "down-after-milliseconds is %d, failover-timeout %d", down, again)
+	}
+}
+
+// usable checks that there is a replica that can take over.
+func (d *diagnosis) usable(name string) {
+	replicas, err := d.node.do(d.ctx, "SENTINEL", "REPLICAS", name).ToArray()
+	if err != nil {
+		d.say(note, "sentinel_replicas", "the replicas are not checked: %s", err)
+		return
+	}
+	usable, why := 0, []string{}
+	for _, reply := range replicas {
+		r, _ := reply.AsStrMap()
+		address := net.JoinHostPort(r["ip"], r["port"])
+		flags := strings.Split(r["flags"], ",")
+		switch {
+		case slices.Contains(flags, "s_down") || slices.Contains(flags, "disconnected"):
+			why = append(why, address+" is down")
+		case r["master-link-status"] != "ok":
+			why = append(why, address+" has no connection to the master")
+		case r["slave-priority"] == "0":
+			why = append(why, address+" has replica-priority 0")
+		default:
+			usable++
+		}
+	}
+	if usable == 0 {
+		d.say(wrong, "sentinel_replicas", "no replica can take over, so no failover is possible: %s",
+			cmp.Or(strings.Join(why, ", "), "the master has none: add one (REPLICAOF "+d.info["ip"]+" "+d.info["port"]+")"))
+		return
+	}
+	d.say(fine, "sentinel_replicas", "%s of %s can take over", strconv.Itoa(usable), plural(int64(len(replicas)), "replica"))
+}
+
+// toSentinel connects to a Sentinel.
+func (r *redis) toSentinel(ctx context.Context, address string) (rueidis.Client, error) {
+	c := r.tuned()
+	c.InitAddress, c.ForceSingleClient, c.SelectDB = []string{address}, true, 0
+	c.Username, c.Password, c.TLSConfig = c.Sentinel.Username, c.Sentinel.Password, c.Sentinel.TLSConfig
+	c.Sentinel = rueidis.SentinelOption{}
+	return newClient(ctx, c)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+)
+
+// idsAtOnce is for how many sessions Redis is asked at once: a round trip each.
+const idsAtOnce = 16
+
+var errNotTried = errors.New("not tried")
+
+// eachID calls f for each id on the command line or on stdin, for several at once, and returns the ids for which f has
+// succeeded. If f fails for an id, eachID says so on stderr, goes on with the others, and returns errFound in the end.
+// If f fails for the only id, eachID returns the error.
+func (j *job) eachID(f func(id string) error) (done []string, _ error) {
+	oneServer := j.redis.client.Mode() != rueidis.ClientModeCluster
+	errs := j.tryEachID(oneServer, f)
+	if len(errs) == 1 && j.ctx.Err() == nil {
+		if errs[0] != nil {
+			return nil, errs[0]
+		}
+		return j.ids, nil
+	}
+	var failed, untried int64
+	for i, id := range j.ids {
+		switch err := errs[i]; {
+		case err == nil:
+			done = append(done, id)
+		case errors.Is(err, errNotTried), j.ctx.Err() != nil:
+			untried++
+		default:
+			failed++
+			text := err.Error()
+			if !strings.Contains(text, id) {
+				text = "session " + id + ": " + text
+			}
+			fmt.Fprintln(j.out.stderr, "latchkey:", printable(text))
+		}
+	}
+	switch {
+	case j.ctx.Err() != nil:
+		return done, errInterrupted
+	case untried > 0:
+		return done, fmt.Errorf("%s not tried", plural(untried, "more session"))
+	case failed > 0:
+		return done, errFound
+	}
+	return done, nil
+}
+
+// tryEachID returns an error for each id, or nil. If the only server does not do what f asks of it, the ids that are
+// left are not tried. A cluster may have other masters that do.
+func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
+	errs := slices.Repeat([]error{errNotTried}, len(j.ids))
+	var next atomic.Int64
+	var stop atomic.Bool
+	try := func() (more bool) {
+		i := int(next.Add(1)) - 1
+		if i >= len(j.ids) || stop.Load() || j.ctx.Err() != nil {
+			return false
+		}
+		errs[i] = f(j.ids[i])
+		if _, ofRedis := errors.AsType[failure](errs[i]); ofRedis && oneServer {
+			stop.Store(true)
+		}
+		return true
+	}
+	if !try() {
+		return errs
+	}
+	var workers sync.WaitGroup
+	for range min(idsAtOnce, len(j.ids)-1) {
+		workers.Go(func() {
+			for try() {
+			}
+		})
+	}
+	workers.Wait()
+	return errs
+}
+
+// distinct leaves out ids that were there before.
+func distinct(ids []string) (all []string) {
+	seen := make(map[string]bool)
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			all = append(all, id)
+		}
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A failure is what is wrong with one server, or with several.
+type failure struct {
+	at, why string
+	err     error
+}
+
+func (f failure) Error() string { return fmt.Sprintf("redis at %s: %s", f.at, f.why) }
+func (f failure) Unwrap() error { return f.err }
+
+// reason returns what explained says, without the address.
+func reason(err error) string {
+	if f, ok := errors.AsType[failure](err); ok {
+		return f.why
+	}
+	return err.Error()
+}
+
+// together makes one line of the errors of several nodes. Nodes with the same reason share it.
+func together(all []error) error {
+	var reasons []string
+	at := make(map[string][]string)
+	for _, err := range all {
+		why := reason(err)
+		if at[why] == nil {
+			reasons = append(reasons, why)
+		}
+		if f, ok := errors.AsType[failure](err); ok {
+			at[why] = append(at[why], f.at)
+		}
+	}
+	var lines []string
+	for _, why := range reasons {
+		lines = append(lines, failure{strings.Join(at[why], ", "), why, nil}.Error())
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+// explained adds Redis's address to an error, and says what to do.
+func (r *redis) explained(err error) error {
+	return r.explainedAt(err, strings.Join(r.option.InitAddress, ", "))
+}
+
+// explainedAt is explained for one server.
+func (r *redis) explainedAt(err error, at string) error {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[failure](err); ok {
+		return f
+	}
+	text := r.ofConnection(err)
+	if text == "" {
+		text = err.Error()
+		if _, why, found := strings.Cut(text, store.ErrUnavailable.Error()+": "); found {
+			text = why
+		}
+		text = r.ofReply(text)
+	}
+	text = strings.TrimPrefix(text, "dial tcp "+at+": ")
+	return failure{at, strings.TrimPrefix(text, "connect: "), err}
+}
+
+// ofConnection explains why there is no connection, or no reply. Else it returns "". A reset's own text names the
+// port of this program, which differs at each try: watch would take each text for a new reason.
+func (r *redis) ofConnection(err error) string {
+	const writeTLS = "write rediss or valkeys as the URL's scheme"
+	withTLS := r.option.TLSConfig != nil
+	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
+	netError, isNet := errors.AsType[net.Error](err)
+	refused, isRefusal := errors.AsType[refusal](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
+		text := fmt.Sprintf("no reply within %v", r.o.Timeout)
+		if withTLS {
+			text += "; if it does not speak TLS, write redis or valkey as the URL's scheme"
+		}
+		return text
+	case tlsError:
+		return "the server does not speak TLS: write redis or valkey as the URL's scheme"
+	case isRefusal:
+		return r.ofReply(refused.line)
+	case errors.Is(err, errTLSAlert):
+		return "the server needs TLS: " + writeTLS
+	case errors.Is(err, errAtOnce) && !r.hasReplied.Load():
+		return "the server has closed the connection at once: perhaps it needs TLS: then " + writeTLS
+	case isClosed(err) && withTLS && !r.hasReplied.Load():
+		return "the server has closed the connection: perhaps Redis is at maxclients"
+	case isClosed(err):
+		return "the server has closed the connection"
+	}
+	return ""
+}
+
+// ofReply adds to an error that Redis has replied with, in Redis's own words, what to do.
+func (r *redis) ofReply(text string) string {
+	hint := ""
+	switch {
+	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
+		return "the server there is not Redis"
+	case strings.HasPrefix(text, "NOAUTH"): // the reply to HELLO is about HELLO
+		return "NOAUTH Authentication required: put the password into " + redisVariable + " or a file for --password-file"
+	case strings.Contains(text, "No such master"):
+		return fmt.Sprintf("the sentinels know no master %q", r.option.Sentinel.MasterSet)
+	case text == "the redis role is not master": // in rueidis's words
+		return "the sentinels name a server that is no master: a failover is under way"
+	case strings.HasPrefix(text, "WRONGPASS"):
+		hint = ": it comes from " + redisVariable + " or --password-file"
+	case strings.HasPrefix(text, "NOPERM") && strings.Contains(text, "key"):
+		hint = ": the user needs ~" + r.o.Prefix + "*; cmd/latchkey/README.md has all rights that this program needs"
+	case strings.HasPrefix(text, "NOPERM"):
+		hint = ": cmd/latchkey/README.md has the rights that this program needs"
+	case strings.HasPrefix(text, "ERR max number of clients"):
+		hint = ": CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"
+	case strings.HasPrefix(text, "LOADING"):
+		hint = ": wait until it has loaded its data"
+	}
+	if hint != "" {
+		text = strings.TrimSuffix(text, ".")
+	}
+	return text + hint
+}

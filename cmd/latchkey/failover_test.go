@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+)
+
+// During a failover no report goes dark, and none counts a session twice or leaves one out in silence: the master
+// that is away is named until its replica has taken over, and from then on all sessions are there again, also for a
+// URL that names the dead master first.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, 1)
+	st := openedOn(t, c)
+	const n = 30
+	for i := range n {
+		begin(t, st, id(i), "{}")
+	}
+	old, heir := c.Nodes[1], c.ReplicaOf(t, c.Nodes[1])
+	url := fmt.Sprintf("redis://%s?addr=%s&addr=%s", old.Addr, c.Nodes[0].Addr, heir.Addr)
+	counts := func() report { return decoded[report](t, url, "stats") }
+	if got := counts(); got.Sessions != n || len(got.Masters) != 3 {
+		t.Fatalf("before: %+v", got.tally)
+	}
+	redistest.Eventually(t, "the replica has all", func() bool {
+		return len(heir.Keys(t)) == len(old.Keys(t))
+	})
+
+	old.Stop(t)
+	var got report
+	r := call(t, url, "stats", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != exitError {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	if gone := []away{{old.Addr, "connection refused"}}; !slices.Equal(got.Away, gone) || got.Sessions == 0 || got.Sessions >= n || len(got.Masters) != 2 {
+		t.Errorf("while it is away: %+v", got)
+	}
+	noFix(t, url)
+
+	heir.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER")
+	c.AwaitMaster(t, heir)
+	if got := counts(); got.Sessions != n || len(got.Masters) != 3 || !slices.ContainsFunc(got.Masters, func(m *tally) bool { return m.Address == heir.Addr }) {
+		t.Errorf("just promoted: %+v", got)
+	}
+	noFix(t, url)
+
+	// The old master comes back, believes for a moment that it is the master, and may say CLUSTERDOWN.
+	old.Restart(t)
+	redistest.Eventually(t, "all is counted again", func() bool {
+		var got report
+		r := call(t, url, "stats", "--json")
+		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if got.Sessions != n && len(got.Away) == 0 {
+			t.Errorf("%d sessions, and no word on the others: %+v", got.Sessions, got)
+		}
+		return got.Sessions == n && r.code == exitOK
+	})
+	noFix(t, url)
+}
+
+// noFix checks that doctor does not advise what redis-cli refuses during a failover.
+func noFix(t *testing.T, url string) {
+	t.Helper()
+	if r := call(t, url, "doctor"); strings.Contains(r.stdout, "--cluster fix") || r.stdout == "" {
+		t.Errorf("doctor: %+v", r)
+	}
+}
+
+// A master that is demoted while it is read has redirected some of the reads, so it counts as away.
+func TestDemotedMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 1, 1)
+	j := connected(t, "stats", "redis://"+c.Nodes[0].Addr)
+	reads := 0
+	_, err := j.eachMaster(func(n *node) error {
+		reads++
+		c.Failover(t, c.Nodes[1])
+		redistest.Eventually(t, "it is demoted", func() bool { return !c.Nodes[0].IsMaster(t) })
+		return nil
+	})
+	if reads != 1 || err == nil || !strings.Contains(err.Error(), errDemoted.Error()) {
+		t.Errorf("%d reads: %v", reads, err)
+	}
+	gone, err := j.eachMaster(func(n *node) error {
+		if n.address != c.Nodes[1].Addr {
+			t.Errorf("the master is %s", n.address)
+		}
+		return nil
+	})
+	if len(gone) != 0 || err != nil {
+		t.Errorf("away: %v, %v", gone, err)
+	}
+}
+
+// The newest view counts: of two that know all slots, the one with the latest claim.
+func TestNewestView(t *testing.T) {
+	t.Parallel()
+	all := []share{{0, slots - 1}}
+	stale := view{lines: []clusterLine{{address: "old:1", master: true, shares: all, epoch: 3}}}
+	fresh := view{lines: []clusterLine{{address: "new:1", master: true, shares: all, epoch: 4}, {address: "old:1", epoch: 3}}}
+	alone := view{lines: []clusterLine{{address: "reset:1", master: true, epoch: 9}}}
+	for _, views := range []map[string]view{{"a": stale, "b": fresh, "c": alone}, {"a": fresh, "b": alone, "c": stale}} {
+		if got := newest(views); len(got) != 2 || got[0].address != "new:1" {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// For each state of the cluster the advice fits: slots that belong to no node are mended by redis-cli, which refuses
+// while a master is away, and a failover ends by itself.
+func TestSlotsInAFailover(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		state, assigned, fail string
+		away                  []string
+		level, want           string
+		fix                   bool
+	}{
+		{"ok", "16384", "0", nil, fine, "all slots are served", false},
+		{"fail", "16384", "0", nil, wrong, "a failover is under way: wait some seconds, and run doctor again", false},
+		{"fail", "16384", "5461", nil, wrong, "wait some seconds", false},
+		{"fail", "16384", "5461", []string{"a:1"}, wrong, "a:1 is away: start it, unless a replica takes over", false},
+		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: start them", false},
+		{"fail", "16383", "0", nil, wrong, "1 of 16384 slots belong to no node", true},
+	} {
+		d := &diagnosis{node: &node{address: "c:1"}, entry: "c:1", away: c.away,
+			info: map[string]string{"cluster_state": c.state, "cluster_slots_assigned": c.assigned, "cluster_slots_fail": "0", "cluster_slots_pfail": c.fail}}
+		d.slots()
+		if len(d.findings) != 1 || d.findings[0].Level != c.level || (len(d.findings[0].Do) > 0) != c.fix {
+			t.Errorf("%+v: %+v", c, d.findings)
+		}
+		contains(t, d.findings[0].Text, c.want)
+	}
+}

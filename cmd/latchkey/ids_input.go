@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// fromInput stands for ids on stdin, in place of an id.
+const fromInput = "-"
+
+// readIDs reads the ids from stdin if the command line says so. All lines are checked before the command starts.
+func (o *options) readIDs(ctx context.Context, stdin io.Reader) error {
+	if len(o.ids) != 1 || o.ids[0] != fromInput {
+		return nil
+	}
+	type input struct {
+		ids []string
+		err error
+	}
+	read := make(chan input, 1)
+	go func() { // goes on after an interrupt, until the process ends
+		ids, err := idsIn(stdin)
+		read <- input{ids, err}
+	}()
+	select {
+	case in := <-read:
+		o.ids = in.ids
+		return in.err
+	case <-ctx.Done():
+		return errInterrupted
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// idsIn returns the ids in a text, one a line. Lines may be blank.
+func idsIn(text io.Reader) (ids []string, _ error) {
+	lines := bufio.NewScanner(text)
+	n := 1
+	for ; lines.Scan(); n++ {
+		switch id := strings.TrimSpace(lines.Text()); {
+		case id == "":
+		case !isID(id):
+			return nil, usage("line %d of stdin: %v; no session was touched", n, notAnID(id))
+		default:
+			ids = append(ids, id)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, usage("line %d of stdin is too long to be a session's id; no session was touched", n)
+	} else if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return ids, nil
+}
+
+// notAnID does not repeat the argument, which may be the secret of a cookie, or a URL.
+func notAnID(arg string) error {
+	return fmt.Errorf("an argument of %s is no session's id: an id has %d bytes, or %d if the session is a user's",
+		plural(int64(len(arg)), "byte"), idLength, tagLength+len(".")+ownLength)
+}

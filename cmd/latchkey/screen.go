@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Codes of terminals.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, and long lines are cut
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	cursorHome  = "\x1b[H"
+	clearLine   = "\x1b[K" // from the cursor on
+	clearBelow  = "\x1b[J"
+)
+
+// A screen shows pictures on a terminal, one in place of the other. Until it is closed, the terminal's own content is
+// set aside.
+type screen struct {
+	*job
+	terminal    *os.File
+	cancel      func()      // ends the command
+	keys        *term.State // of stdin before; nil: stdin is not a terminal
+	shown, note string      // the picture, and what is wrong
+	painted     string      // what is on the screen
+	width       int         // of the terminal, when that was painted
+	height      int
+}
+
+// openScreen returns nil if stdout is no terminal that knows the codes, or the output is for programs.
+func (j *job) openScreen() *screen {
+	terminal, ok := j.out.stdout.(*os.File)
+	if !ok || j.json || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(terminal.Fd())) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(j.ctx)
+	j.ctx = ctx
+	s := &screen{job: j, terminal: terminal, cancel: cancel}
+	if keys, err := term.MakeRaw(int(os.Stdin.Fd())); err == nil {
+		s.keys = keys
+		go s.endByKey()
+	}
+	_, _ = terminal.WriteString(enterScreen)
+	return s
+}
+
+// endByKey ends the command by q, or by Ctrl-C, which is an ordinary key now. Other keys do nothing, and are not shown.
+func (s *screen) endByKey() {
+	const ctrlC = 3
+	for key := make([]byte, 1); ; {
+		if n, err := os.Stdin.Read(key); n == 0 || err != nil {
+			return
+		}
+		if key[0] == 'q' || key[0] == ctrlC {
+			s.cancel()
+		}
+	}
+}
+
+func (s *screen) close() {
+	s.cancel()
+	_, _ = s.terminal.WriteString(leaveScreen)
+	if s.keys != nil {
+		_ = term.Restore(int(os.Stdin.Fd()), s.keys)
+	}
+}
+
+// live is job.live on a terminal.
+func (s *screen) live(count int, p picture, look func() (picture, error)) error {
+	type outcome struct {
+		picture
+		err error
+	}
+	s.shown = p.text
+	for n := 1; ; {
+		if err := s.paintFor(time.After(time.Second)); err != nil || n == count || s.ctx.Err() != nil {
+			return err
+		}
+		var next outcome
+		seen := make(chan time.Time)
+		go func() {
+			defer close(seen)
+			next.picture, next.err = look()
+		}()
+		if err := s.paintFor(seen); err != nil {
+			return err
+		}
+		<-seen
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		if next.err == nil {
+			n, s.shown, s.note = n+1, next.text, ""
+		} else {
+			s.note = "latchkey: " + printable(next.err.Error()) + "; the above is older"
+		}
+	}
+}
+
+// paintFor paints the picture, and paints it again whenever the size of the terminal changes, until done or the end of
+// the command.
+func (s *screen) paintFor(done <-chan time.Time) error {
+	resized := time.NewTicker(100 * time.Millisecond)
+	defer resized.Stop()
+	for {
+		if err := s.paint(); err != nil {
+			return err
+		}
+		select {
+		case <-done:
+			return nil
+		case <-s.ctx.Done():
+			return nil
+		case <-resized.C:
+		}
+	}
+}
+
+// paint paints the picture, unless it is on the screen already.
+func (s *screen) paint() error {
+	width, height, err := term.GetSize(int(s.terminal.Fd()))
+	if err != nil || width <= 0 || height <= 0 { // some terminals do not know
+		width, height = 80, 24
+	}
+	picture := painted(fitted(s.shown, s.note, width, height))
+	if picture == s.painted && width == s.width && height == s.height {
+		return nil
+	}
+	s.painted, s.width, s.height = picture, width, height
+	_, err = s.terminal.WriteString(picture)
+	return err
+}
+
+// painted returns what paints lines. There is no line feed after the last line, which would scroll a full screen.
+func painted(lines []string) string {
+	return cursorHome + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
+}
+
+// fitted returns the lines of text that fit, and a note below them, if there is one. If lines are left out, the last
+// line says how many.
+func fitted(text, note string, width, height int) []string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	var last []string
+	if note != "" {
+		last = []string{note}
+	}
+	if room := height - len(last); len(lines) > room {
+		room = max(0, room-1)
+		last = append([]string{plural(int64(len(lines)-room), "more line")}, last...)
+		lines = lines[:room]
+	}
+	lines = append(lines, last...)
+	lines = lines[max(0, len(lines)-height):]
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > width {
+			lines[i] = string(runes[:width])
+		}
+	}
+	return lines
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const topAbout = `Shows the busiest sessions of all processes, every second, until it is
+interrupted: in what share of the looks of the last minute each was held, how
+many processes (not requests) wait now, and who holds it, or has held it last.
+A look sees only what is held at its moment, so the share is an estimate, and a
+session that is only held briefly appears after some looks.
+With --json each look is a line. On a terminal q ends it, too.
+`
+
+// top looks at the sessions again and again.
+func top(j *job) error {
+	r := &ranking{known: make(map[string]*busy)}
+	var gone []away
+	err := j.live(j.count, func() (p picture, err error) {
+		if gone, err = j.lookAt(r); err == nil {
+			p = j.topPicture(r, gone, time.Now())
+		}
+		return p, err
+	})
+	if err == nil && r.looks == j.count { // it was not interrupted
+		err = found(gone)
+	}
+	return err
+}
+
+// lookAt adds a look to r.
+func (j *job) lookAt(r *ranking) ([]away, error) {
+	var held []holder
+	seen := make(map[string]bool) // masters
+	gone, err := j.eachMaster(func(n *node) error {
+		here, err := j.lookAtMaster(n, r)
+		held = append(held, here...)
+		seen[n.address] = err == nil
+		return err
+	})
+	if err == nil {
+		for _, a := range gone {
+			seen[a.Address] = false
+		}
+		r.add(held, func(b *busy) bool { return seen[b.node] }, time.Now())
+	}
+	return gone, err
+}
+
+// lookAtMaster finds the sessions that are held, and then looks at all that are known.
+func (j *job) lookAtMaster(n *node, r *ranking) (held []holder, _ error) {
+	err := n.sweep(j.ctx, j.pattern(".lock"), search, func(keys []string) (bool, error) {
+		for _, key := range keys {
+			if what, id := j.parseKey(key); what == lock {
+				r.find(id, n.address)
+			}
+		}
+		return true, nil
+	}, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for id, b := range r.known {
+		if b.node == n.address {
+			keys = append(keys, j.recordKey(id)+".lock")
+		}
+	}
+	for some := range slices.Chunk(keys, batch) {
+		found, err := j.holdersOf(n, some)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, found...)
+	}
+	return held, nil
+}
+
+func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
+	all := r.busiest()
+	held, waiting := 0, 0
+	for _, b := range all {
+		waiting += b.Waiting
+		if b.State == "held" {
+			held++
+		}
+	}
+	looks, period := r.period()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s held, %s waiting; %s", moment(now), plural(int64(held), "session"),
+		grouped(int64(waiting)), plural(int64(looks), "look"))
+	if looks > 1 {
+		fmt.Fprintf(&b, " in %s", roughly(period))
+	}
+	b.WriteString("\n")
+	if j.limit > 0 && len(all) > j.limit {
+		all = all[:j.limit]
+	}
+	printAway(&b, gone)
+	if len(all) > 0 {
+		printBusiest(&b, all)
+	}
+	return picture{b.String(), struct {
+		At       time.Time `json:"at"`
+		Looks    int       `json:"looks"`
+		Period   float64   `json:"period_seconds"`
+		Sessions []*busy   `json:"sessions"`
+		Away     []away    `json:"away"`
+	}{now.UTC().Truncate(time.Millisecond), looks, seconds(period), all, gone}}
+}
+
+func printBusiest(w *strings.Builder, all []*busy) {
+	rows := [][]string{{"SESSION", ">BUSY", ">WAITING", ">HELD FOR", "PROCESS", "REQUEST"}}
+	for _, b := range all {
+		waiting, state := strconv.Itoa(b.Waiting), b.State
+		switch {
+		case b.State == "held":
+			state = b.held()
+		case b.State == "unknown":
+			waiting = "-"
+		}
+		rows = append(rows, []string{b.Session, fmt.Sprintf("%.0f %%", 100*b.Busy), waiting, state, b.who(), cmp.Or(b.Request, "-")})
+	}
+	table(w, rows)
+}

@@ -1,0 +1,110 @@
+package told
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/a2139e8d/latchkey/middleware"
+)
+
+// locks judges what is told of locks.
+func (j *judge) locks() {
+	released := make(map[place][]time.Duration)
+	for _, e := range j.Events {
+		x, ok := e.What.(*middleware.SessionEvent)
+		switch {
+		case !ok:
+		case x.What == "extended" && !j.held(e, x):
+			j.broken("a lock that is extended has a holder", nil, "%s at %v", x.Session, j.since(x.Time))
+		case x.What == "released":
+			at := placeOf(e.Mark, x.Session)
+			released[at] = append(released[at], j.since(x.Time))
+		}
+	}
+	for _, r := range j.requests {
+		if r.event != nil && r.event.Kind == "lost" && r.first.Exclusive && !r.lost() {
+			j.broken("a lock that is lost is told", r, "it failed since its lock was lost: %v", r.event.Err)
+		}
+	}
+	for _, line := range j.acquired() {
+		at := placeOf(line[0].Mark, line[0].first.Cookie)
+		for i, r := range line {
+			if i > 0 && r.event.Passed && within(released[at], line[i-1].event.Acquired, r.event.Acquired, j.Began) && !j.others(at, line[i-1], r) {
+				j.broken("who passes a session on is told", r, "the session was released before, by #%d or after it", line[i-1].first.Number)
+			}
+		}
+	}
+}
+
+// acquired returns, for each session in each process, the requests that have acquired its lock once, in this order.
+func (j *judge) acquired() (lines [][]*request) {
+	index := make(map[place]int)
+	for _, r := range j.requests {
+		if r.event == nil || r.event.Acquired.IsZero() || !r.first.Exclusive || len(r.Parts) > 1 {
+			continue
+		}
+		at := placeOf(r.Mark, r.first.Cookie)
+		i, ok := index[at]
+		if !ok {
+			i = len(lines)
+			index[at], lines = i, append(lines, nil)
+		}
+		lines[i] = append(lines[i], r)
+	}
+	for _, line := range lines {
+		slices.SortFunc(line, func(a, b *request) int {
+			return cmp.Or(a.event.Acquired.Compare(b.event.Acquired), passed(a)-passed(b), cmp.Compare(a.last.Seal, b.last.Seal))
+		})
+	}
+	return lines
+}
+
+// passed is 1 if the session was passed on to the request.
+func passed(r *request) int {
+	if r.event.Passed {
+		return 1
+	}
+	return 0
+}
+
+// others reports whether others than those of acquired may have had a session between two requests.
+func (j *judge) others(at place, before, r *request) bool {
+	return slices.ContainsFunc(j.requests, func(x *request) bool {
+		return (!x.first.Exclusive || len(x.Parts) > 1 || x.event == nil || x.event.Acquired.IsZero()) && placeOf(x.Mark, at.id) == at &&
+			(x.first.Cookie == at.id || x.first.Guest == at.id || x.first.Member == at.id) &&
+			x.first.Began <= j.since(r.event.Acquired) && x.last.Done >= j.since(before.event.Acquired)
+	})
+}
+
+// A place is a session in a process.
+type place struct {
+	Mark
+	id string
+}
+
+func placeOf(m Mark, id string) place { return place{Mark{Process: m.Process, Life: m.Life}, id} }
+
+// within reports whether one of the times lies between two others.
+func within(times []time.Duration, from, to, began time.Time) bool {
+	return slices.ContainsFunc(times, func(t time.Duration) bool { return t > from.Sub(began) && t < to.Sub(began) })
+}
+
+// lost reports whether the request was told that its lock is lost.
+func (r *request) lost() bool {
+	return slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "lost" })
+}
+
+// held reports whether a request of the process may have had the session.
+func (j *judge) held(e Event, x *middleware.SessionEvent) bool {
+	for _, r := range j.requests {
+		for i := range r.Parts {
+			p := &r.Parts[i]
+			if r.Process == e.Process && r.Life == e.Life && (p.Cookie == x.Session || p.Guest == x.Session || p.Member == x.Session) &&
+				p.Asked <= j.since(x.Time) && r.last.Done >= j.since(x.Time) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package told
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+var began = time.Unix(1e9, 0)
+
+const milli = time.Millisecond
+
+func at(ms int) time.Time { return began.Add(time.Duration(ms) * milli) }
+
+// A tale is the story of two requests of one process: #1 has begun the session S before. #2 asks for S at 10 ms, has it
+// from 12 to 15 ms, and its response comes at 17 ms. #3 asks at 14 ms, and gets S at 15 ms from #2.
+type tale struct {
+	Story
+	second, third *Request
+	told, follows *middleware.RequestEvent
+	take, commit  *middleware.ExchangeEvent
+}
+
+func newTale() *tale {
+	t := &tale{Story: Story{Began: began, Strict: true}}
+	write := func(number, asked, open, seal, end int, saw ...int) Request {
+		ms := func(n int) time.Duration { return time.Duration(n) * milli }
+		p := history.Request{Number: number, Title: "append", Guest: "S", Cookie: "S", ID: "S", Exclusive: true, Saw: saw,
+			Effect: history.Write, Wrote: append(slices.Clone(saw), number), Outcome: history.Answered, Status: 200, Anew: true,
+			Began: ms(asked), Asked: ms(asked), Open: ms(open), Seal: ms(seal), End: ms(end), Answered: ms(end), Done: ms(end)}
+		return Request{Mark: Mark{Request: number}, Parts: []history.Request{p}, Status: 200, Runs: 1}
+	}
+	t.Requests = []Request{write(2, 10, 12, 15, 17, 1), write(3, 14, 15, 17, 19, 1, 2)}
+	t.second, t.third = &t.Requests[0], &t.Requests[1]
+	event := func(arrived, acquired, committed, held int) *middleware.RequestEvent {
+		return &middleware.RequestEvent{Session: "S", Label: "POST", Method: "POST", Arrived: at(arrived), Acquired: at(acquired), Committed: at(committed),
+			Done: at(committed), Waited: at(acquired).Sub(at(arrived)), Held: time.Duration(held) * milli, Runs: 1, Bytes: 100, Outcome: "saved"}
+	}
+	t.told, t.follows = event(10, 12, 17, 5), event(14, 15, 19, 4)
+	t.told.RoundTrips = 2
+	t.follows.Passed, t.follows.Behind, t.follows.RoundTrips = true, "POST", 0
+	t.take = &middleware.ExchangeEvent{Script: "take", Command: "EVALSHA", Commands: 1, Began: at(10), Took: 2 * milli}
+	t.commit = &middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Began: at(15), Took: 2 * milli}
+	for _, x := range []*middleware.ExchangeEvent{t.take, t.commit} {
+		t.Exchanges = append(t.Exchanges, Exchange{t.second.Mark, x.Began, x.Began.Add(x.Took), x.Command, x.Commands})
+		t.tell(17, 2, x)
+	}
+	t.tell(17, 2, t.told)
+	t.tell(19, 3, t.follows)
+	return t
+}
+
+// tell adds an event.
+func (t *tale) tell(ms, request int, what middleware.Event) {
+	t.Events = append(t.Events, Event{Mark{Request: request}, time.Duration(ms) * milli, what})
+}
+
+// forget removes an event.
+func (t *tale) forget(what middleware.Event) {
+	t.Events = slices.DeleteFunc(t.Events, func(e Event) bool { return e.What == what })
+}
+
+// happened adds an event of S at a time.
+func (t *tale) happened(ms, request int, what, how string) {
+	t.tell(ms, request, &middleware.SessionEvent{Session: "S", What: what, How: how, Time: at(ms)})
+}
+
+// Each rule, stories that break it, and stories that look like that and do not.
+func TestCheck(t *testing.T) {
+	const once = "what happens to a session is told once"
+	for name, tt := range map[string]struct {
+		change func(t *tale)
+		broken string // the rule; "": none is
+	}{
+		"as it was":                 {func(*tale) {}, ""},
+		"an event is missing":       {func(t *tale) { t.forget(t.told) }, "a request that uses a session is told once"},
+		"an event is told twice":    {func(t *tale) { t.tell(18, 2, t.told) }, "a request that uses a session is told once"},
+		"nobody's event":            {func(t *tale) { t.tell(18, 0, &middleware.RequestEvent{}) }, "a request that uses a session is told once"},
+		"an exchange comes last":    {func(t *tale) { t.forget(t.take); t.tell(18, 2, t.take) }, "a request's event is its last"},
+		"another method":            {func(t *tale) { t.told.Method = "GET" }, "the event of a request names it"},
+		"another session":           {func(t *tale) { t.told.Session = "T" }, "the event of a request names it"},
+		"no size":                   {func(t *tale) { t.told.Bytes = 0 }, "the event of a request names it"},
+		"another outcome":           {func(t *tale) { t.told.Outcome = "touched" }, "the outcome that is told is that of the client"},
+		"an error of nobody":        {func(t *tale) { t.told.Err, t.told.Kind = store.ErrLost, "lost" }, "the outcome that is told is that of the client"},
+		"an error that is not told": {func(t *tale) { t.second.Err, t.second.Status = store.ErrTimeout, 503 }, "the outcome that is told is that of the client"},
+		"another status":            {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 500) }, "the outcome that is told is that of the client"},
+		"a failure":                 {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 503) }, ""},
+		"a failure without a kind":  {func(t *tale) { t.fails(store.ErrTimeout, "", 503) }, "the outcome that is told is that of the client"},
+		"a late change": {func(t *tale) {
+			t.fails(session.ErrClosed, "late", 500)
+			t.told.Committed = at(17)
+			t.second.Parts[0].Durable = 17 * milli
+		}, ""},
+		"a panic":                     {func(t *tale) { t.panics("abandoned") }, ""},
+		"a panic that is saved":       {func(t *tale) { t.panics("saved") }, "the outcome that is told is that of the client"},
+		"a run too many":              {func(t *tale) { t.told.Runs = 2 }, "the outcome that is told is that of the client"},
+		"began":                       {func(t *tale) { t.told.Began = true }, "the outcome that is told is that of the client"},
+		"arrived earlier":             {func(t *tale) { t.told.Arrived = at(9) }, "the times that are told are those of the request"},
+		"acquired later":              {func(t *tale) { t.told.Acquired = at(13) }, "the times that are told are those of the request"},
+		"committed earlier":           {func(t *tale) { t.told.Committed = at(15) }, "the times that are told are those of the request"},
+		"done never":                  {func(t *tale) { t.told.Done = time.Time{} }, "the times that are told are those of the request"},
+		"waited for less":             {func(t *tale) { t.told.Waited-- }, "the times that are told are those of the request"},
+		"held for longer":             {func(t *tale) { t.told.Held++ }, "the times that are told are those of the request"},
+		"a longer line":               {func(t *tale) { t.told.Queue = 1 }, "who was before a request is told"},
+		"waited for nobody":           {func(t *tale) { t.follows.Behind = "" }, "who was before a request is told"},
+		"waited for another process":  {func(t *tale) { t.follows.BehindProcess = "vm/1" }, "who was before a request is told"},
+		"another order":               {func(t *tale) { t.third.Parts[0].Saw = []int{1} }, "requests acquire a session in the order of their writes"},
+		"two at once":                 {func(t *tale) { t.second.Parts[0].Seal = 16 * milli }, "requests acquire a session in the order of their writes"},
+		"an exchange is missing":      {func(t *tale) { t.forget(t.take) }, "each exchange is told once"},
+		"an exchange is told twice":   {func(t *tale) { t.tell(18, 0, t.take) }, "each exchange is told once"},
+		"an exchange of another":      {func(t *tale) { t.forget(t.take); t.tell(17, 3, t.take) }, "each exchange is told once"},
+		"a shorter exchange":          {func(t *tale) { t.take.Took-- }, "each exchange is told once"},
+		"a round trip too few":        {func(t *tale) { t.told.RoundTrips = 1 }, "a request's exchanges are counted"},
+		"begins by no request":        {func(t *tale) { t.happened(9, 0, "began", "") }, "what is told has happened"},
+		"begins although it is there": {func(t *tale) { t.happened(16, 2, "began", "") }, "what is told has happened"},
+		"ends by nobody's hand":       {func(t *tale) { t.happened(16, 2, "ended", "destroy") }, "what is told has happened"},
+		"ends twice":                  {func(t *tale) { t.happened(30, 0, "ended", "end"); t.happened(31, 0, "ended", "end") }, once},
+		"an end that is not told":     {func(t *tale) { t.ends() }, once},
+		"an end":                      {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end") }, ""},
+		"a logout": {func(t *tale) {
+			t.destroys()
+			t.happened(19, 3, "ended", "destroy")
+			t.forget(t.follows)
+			t.tell(19, 3, t.follows)
+		}, ""},
+		"a logout that is not told":  {func(t *tale) { t.destroys() }, once},
+		"the lock is lost":           {func(t *tale) { t.fails(store.ErrLost, "lost", 503) }, "a lock that is lost is told"},
+		"the lock is lost, and told": {func(t *tale) { t.fails(store.ErrLost, "lost", 503); t.happened(16, 2, "lost", "lease") }, ""},
+		"extended by the holder":     {func(t *tale) { t.happened(14, 0, "extended", "") }, ""},
+		"extended by nobody":         {func(t *tale) { t.happened(30, 0, "extended", "") }, "a lock that is extended has a holder"},
+		"released, and passed on":    {func(t *tale) { t.happened(14, 2, "released", "free") }, "who passes a session on is told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story := newTale()
+			tt.change(story)
+			violations := Check(story.Story)
+			found := slices.ContainsFunc(violations, func(v history.Violation) bool { return v.Rule == tt.broken })
+			if tt.broken == "" && len(violations) > 0 || tt.broken != "" && !found {
+				t.Errorf("%v, want %q", violations, tt.broken)
+			}
+		})
+	}
+}
+
+// fails makes #2 fail when it commits.
+func (t *tale) fails(err error, kind string, status int) {
+	t.second.Err, t.second.Status = errors.Join(err), status
+	t.second.Parts[0].Outcome = history.Refused
+	t.told.Err, t.told.Kind, t.told.Outcome, t.told.Committed = err, kind, "failed", time.Time{}
+}
+
+// panics makes the handler of #2 panic, with the outcome that is told.
+func (t *tale) panics(outcome string) {
+	t.second.Panics, t.second.Status = true, 0
+	t.second.Parts[0].Outcome = history.Refused
+	t.told.Outcome, t.told.Committed = outcome, time.Time{}
+}
+
+// ends makes somebody end S.
+func (t *tale) ends() {
+	t.Endings = append(t.Endings, history.Ending{Number: 4, ID: "S", Began: 29 * milli, End: 31 * milli, Outcome: history.Answered})
+}
+
+// destroys makes #3 a logout.
+func (t *tale) destroys() {
+	p := &t.third.Parts[0]
+	p.Effect, p.Destroys, p.Wrote = history.Destroy, true, nil
+	t.follows.Outcome, t.follows.Ended = "ended", true
+}

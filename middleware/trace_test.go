@@ -1,0 +1,54 @@
+package middleware_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/trace"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+)
+
+// An execution trace shows each request as a task, with its wait and its commit as regions, its hold as a task within,
+// and the session's id.
+func TestExecutionTrace(t *testing.T) {
+	r := redistest.Memory(t)
+	s, v := begun(t, r, middleware.Options{}, app())
+	id := v.get(s.URL + "/id").body
+	path := filepath.Join(t.TempDir(), "trace.out")
+	f, err := os.Create(path)
+	must(t, err)
+	must(t, trace.Start(f))
+	v.post(s.URL+"/add").want(t, 200, "2")
+	s.Close() // so that the request is over
+	trace.Stop()
+	must(t, f.Close())
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got []string
+	for line := range bytes.Lines(out) {
+		text := string(line)
+		for _, what := range []string{"TaskBegin", "TaskEnd", "RegionBegin", "RegionEnd", "Log"} {
+			if strings.Contains(text, " "+what+" ") && strings.Contains(text, `"latchkey `) {
+				_, name, _ := strings.Cut(text, `"latchkey `)
+				name, _, _ = strings.Cut(name, `"`)
+				got = append(got, what+" "+name)
+			}
+		}
+		if strings.Contains(text, " Log ") && strings.Contains(text, id) {
+			got = append(got, "session")
+		}
+	}
+	want := []string{"TaskBegin request", "RegionBegin wait", "RegionEnd wait", "TaskBegin hold", "session",
+		"RegionBegin commit", "RegionEnd commit", "TaskEnd hold", "TaskEnd request"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the trace has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
