@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -87,6 +88,41 @@ func TestAClaimThatGetsNoReplyIsNotWaitedForTwice(t *testing.T) {
 		}
 		proxy.Inject(nil)
 		proxy.Release()
+	})
+}
+
+// P5: a request's deadline is its own. If it passes while the request claims its session, the requests behind it are
+// served nevertheless.
+func TestADeadlineDuringAClaim(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		sessions := elsewhere.Config.Handler
+		elsewhere.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.URL.Path == "/nothing" {
+				ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+				defer cancel()
+				req = req.WithContext(ctx)
+			}
+			sessions.ServeHTTP(w, req)
+		})
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			if strings.HasPrefix(c.Name, "EVAL") { // it has the lock, and is about to claim
+				return redistest.HangCommand
+			}
+			return redistest.Pass
+		})
+		first := v.start(elsewhere.URL + "/nothing")
+		synctest.Wait()
+		second := v.start(elsewhere.URL + "/add")
+		synctest.Wait() // it is in line
+		proxy.Inject(nil)
+		redistest.Elapse(time.Second + time.Millisecond)
+		proxy.Release()
+		(<-first).want(t, 503, "*")
+		(<-second).want(t, 200, "1")
 	})
 }
 

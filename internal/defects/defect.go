@@ -55,5 +55,5 @@ func seenBy(suites ...suite) []suite { return suites }
 var catalogue = slices.Concat(
 	fenceDefects, repetitionDefects, lockDefects, tenureDefects, queueDefects, waitDefects,
 	optimisticDefects, setupDefects, sessionDefects, endDefects, timeDefects, userDefects, userListDefects, lateDefects,
-	answerDefects, secretDefects, transportDefects, watchDefects, debugDefects, embeddedDefects,
+	answerDefects, secretDefects, transportDefects, watchDefects, observerDefects, debugDefects, embeddedDefects,
 )
