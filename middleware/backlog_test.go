@@ -1,0 +1,49 @@
+package middleware
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/logtest"
+)
+
+// A slowObserver blocks until it is freed, and counts.
+type slowObserver struct {
+	free chan struct{}
+	told int
+}
+
+func (o *slowObserver) Observe(context.Context, Event) {
+	<-o.free
+	o.told++
+}
+
+// An observer that blocks for so long that more events wait than the backlog has room for misses the further ones. The log
+// says how many. The next event after that is told again.
+func TestASlowObserverMissesEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &logtest.Buffer{}
+		o := &slowObserver{free: make(chan struct{})}
+		b := &backlog{observer: o, sessions: &Sessions{options: Options{Logger: log.Logger()}, damper: newDamper(10, time.Second)}}
+		const missed = 7
+		b.add(t.Context(), new(ExchangeEvent))
+		synctest.Wait() // it is being told
+		for range maxBacklog + missed {
+			b.add(t.Context(), new(ExchangeEvent))
+		}
+		close(o.free)
+		synctest.Wait()
+		b.add(t.Context(), new(ExchangeEvent))
+		synctest.Wait()
+		if want := 1 + maxBacklog + 1; o.told != want {
+			t.Errorf("%d events were told, want %d", o.told, want)
+		}
+		lines := log.Lines("misses events")
+		if len(lines) != 1 || !strings.Contains(lines[0], "events=7") {
+			t.Errorf("the log has %q", lines)
+		}
+	})
+}
