@@ -47,7 +47,10 @@ func startPrometheus(t *testing.T, s *site) string {
 		listening := regexp.MustCompile(`"?Listening on"? address=(127\.0\.0\.1:\d+)`)
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				address <- "http://" + m[1]
+				select {
+				case address <- "http://" + m[1]:
+				default: // once is enough
+				}
 			}
 		}
 		close(address)

@@ -120,12 +120,13 @@ func (s *site) text() string {
 	return w.Body.String()
 }
 
-// tellRareEvents tells the observer what needs a cluster, or a fault.
+// tellRareEvents tells the observer what needs a cluster, a fault, or luck.
 func (s *site) tellRareEvents() {
 	for _, e := range []middleware.Event{
 		&middleware.ExchangeEvent{Script: "take", Command: "EVALSHA", Commands: 1, Node: "node-1:7000", Moved: 1, Took: time.Millisecond},
 		&middleware.ExchangeEvent{Command: "GET", Commands: 1, Node: "node-1:7000", Status: "OOM", Took: time.Millisecond},
 		&middleware.SessionEvent{What: "extended", Err: context.DeadlineExceeded},
+		&middleware.RequestEvent{Waited: time.Second, Outcome: "failed", Err: store.ErrTimeout, Kind: "timeout"},
 	} {
 		s.observer.Observe(context.Background(), e)
 	}
