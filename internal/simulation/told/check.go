@@ -66,6 +66,7 @@ type Request struct {
 // A Story is all that is known of a run.
 type Story struct {
 	Began     time.Time
+	TTL       time.Duration
 	Strict    bool // there were no faults
 	Requests  []Request
 	Endings   []history.Ending
