@@ -50,9 +50,20 @@ func (j *judge) endedOpen(e Event, x *middleware.SessionEvent) {
 	switch {
 	case r == nil || r.event == nil || !r.found() && !r.event.Began || r.first.Open > j.since(x.Time):
 		j.broken(rule, r, "%s was not open at %v", x.Session, j.since(x.Time))
-	case j.Strict && j.ends[x.Session] == 0 && r.last.Done-r.first.Open < j.TTL:
+	case j.Strict && !j.over(x.Session) && r.last.Done-r.first.Open < j.TTL:
 		j.broken(rule, r, "nobody has ended %s, and it had not expired at %v", x.Session, j.since(x.Time))
 	}
+}
+
+// over reports whether the end of a session is told, perhaps under a later ID.
+func (j *judge) over(id string) bool {
+	for range len(j.moved) {
+		if j.ends[id] > 0 || j.moved[id] == "" {
+			break
+		}
+		id = j.moved[id]
+	}
+	return j.ends[id] > 0
 }
 
 // acquired returns, for each session in each process, the requests that have acquired its lock once, in this order.
@@ -113,9 +124,10 @@ func (r *request) lost() bool {
 	return slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "lost" })
 }
 
-// held reports whether a request of the process may have had the session.
+// held reports whether a request of the process may have had the session. With faults, the reply to an extension may come
+// after the request has been given up.
 func (j *judge) held(e Event, x *middleware.SessionEvent) bool {
-	return j.any(e, x, func(r *request) bool { return r.last.Done >= j.since(x.Time) })
+	return j.any(e, x, func(r *request) bool { return r.last.Done >= j.since(x.Time) || !j.Strict })
 }
 
 // asked reports whether a request of the process has asked for the session.
