@@ -130,7 +130,8 @@ type ExchangeEvent struct {
 // said at [Observer].
 //
 //	What        How
-//	began                     its first record was stored
+//	began                     its first record was stored, a guest's
+//	            login         its first record was stored, a user's
 //	renewed     renew         it has a new ID
 //	            login         it has a new ID, and belongs to a user
 //	ended       destroy       by session.Destroy

@@ -158,8 +158,8 @@ func (rq *request) lost(why error) {
 
 // endedOpen tells observers that the session has ended while the request had it open.
 func (rq *request) endedOpen() {
-	if rq.seen != nil {
-		rq.seen.Noticed(&records.Notice{Session: rq.identity.knownID(), What: "ended_open", Time: time.Now()})
+	if id := rq.identity.knownID(); rq.seen != nil && id != "" { // otherwise it has not opened the session yet
+		rq.seen.Noticed(&records.Notice{Session: id, What: "ended_open", Time: time.Now()})
 	}
 }
 

@@ -66,6 +66,7 @@ type Request struct {
 // A Story is all that is known of a run.
 type Story struct {
 	Began     time.Time
+	TTL       time.Duration
 	Strict    bool // there were no faults
 	Requests  []Request
 	Endings   []history.Ending
@@ -107,20 +108,26 @@ type judge struct {
 	Story
 	requests   []*request
 	byNumber   map[int]*request
-	ends       map[string]int // how often the end of a session is told, by its ID
+	ends       map[string]int    // how often the end of a session is told, by its ID
+	moved      map[string]string // the new ID of a session
 	violations []history.Violation
 }
 
 func newJudge(s Story) *judge {
-	j := &judge{Story: s, byNumber: make(map[int]*request), ends: make(map[string]int)}
+	j := &judge{Story: s, byNumber: make(map[int]*request), ends: make(map[string]int), moved: make(map[string]string)}
 	for i := range s.Requests {
 		r := &request{Request: &s.Requests[i]}
 		r.first, r.last = &r.Parts[0], &r.Parts[len(r.Parts)-1]
 		j.requests, j.byNumber[r.Request.Request] = append(j.requests, r), r
 	}
 	for _, e := range s.Events {
-		if x, ok := e.What.(*middleware.SessionEvent); ok && x.What == "ended" {
-			j.ends[x.Session]++
+		if x, ok := e.What.(*middleware.SessionEvent); ok {
+			switch x.What {
+			case "ended":
+				j.ends[x.Session]++
+			case "renewed":
+				j.moved[x.Session] = x.To
+			}
 		}
 		r := j.byNumber[e.Request]
 		if r == nil {

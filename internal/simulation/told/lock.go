@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
@@ -17,6 +18,10 @@ func (j *judge) locks() {
 		case !ok:
 		case x.What == "extended" && !j.held(e, x):
 			j.broken("a lock that is extended has a holder", nil, "%s at %v", x.Session, j.since(x.Time))
+		case x.What == "swept" && !j.asked(e, x):
+			j.broken("a lock that is swept was asked for", nil, "%s at %v", x.Session, j.since(x.Time))
+		case x.What == "ended_open":
+			j.endedOpen(e, x)
 		case x.What == "released":
 			at := placeOf(e.Mark, x.Session)
 			released[at] = append(released[at], j.since(x.Time))
@@ -35,6 +40,30 @@ func (j *judge) locks() {
 			}
 		}
 	}
+}
+
+// endedOpen judges that a request whose context has ended with its session had that session open, and that the session
+// has ended.
+func (j *judge) endedOpen(e Event, x *middleware.SessionEvent) {
+	const rule = "a session that ends while it is open has ended"
+	r := j.byNumber[e.Request]
+	switch {
+	case r == nil || r.event == nil || !r.found() && !r.event.Began || r.first.Open > j.since(x.Time):
+		j.broken(rule, r, "%s was not open at %v", x.Session, j.since(x.Time))
+	case j.Strict && !j.over(x.Session) && r.last.Done-r.first.Open < j.TTL:
+		j.broken(rule, r, "nobody has ended %s, and it had not expired at %v", x.Session, j.since(x.Time))
+	}
+}
+
+// over reports whether the end of a session is told, perhaps under a later ID.
+func (j *judge) over(id string) bool {
+	for range len(j.moved) {
+		if j.ends[id] > 0 || j.moved[id] == "" {
+			break
+		}
+		id = j.moved[id]
+	}
+	return j.ends[id] > 0
 }
 
 // acquired returns, for each session in each process, the requests that have acquired its lock once, in this order.
@@ -95,16 +124,23 @@ func (r *request) lost() bool {
 	return slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "lost" })
 }
 
-// held reports whether a request of the process may have had the session.
+// held reports whether a request of the process may have had the session. With faults, the reply to an extension may come
+// after the request has been given up.
 func (j *judge) held(e Event, x *middleware.SessionEvent) bool {
-	for _, r := range j.requests {
-		for i := range r.Parts {
-			p := &r.Parts[i]
-			if r.Process == e.Process && r.Life == e.Life && (p.Cookie == x.Session || p.Guest == x.Session || p.Member == x.Session) &&
-				p.Asked <= j.since(x.Time) && r.last.Done >= j.since(x.Time) {
-				return true
-			}
-		}
-	}
-	return false
+	return j.any(e, x, func(r *request) bool { return r.last.Done >= j.since(x.Time) || !j.Strict })
+}
+
+// asked reports whether a request of the process has asked for the session.
+func (j *judge) asked(e Event, x *middleware.SessionEvent) bool {
+	return j.any(e, x, func(r *request) bool { return r.first.Exclusive || r.first.Optimistic })
+}
+
+// any reports whether a request of an event's process has asked for its session before it, and is one of those that are
+// wanted.
+func (j *judge) any(e Event, x *middleware.SessionEvent, wanted func(r *request) bool) bool {
+	return slices.ContainsFunc(j.requests, func(r *request) bool {
+		return r.Process == e.Process && r.Life == e.Life && wanted(r) && slices.ContainsFunc(r.Parts, func(p history.Request) bool {
+			return p.Asked <= j.since(x.Time) && (p.Cookie == x.Session || p.Guest == x.Session || p.Member == x.Session || p.SetID == x.Session)
+		})
+	})
 }

@@ -34,7 +34,7 @@ func (j *judge) outcome(r *request) {
 	if r.Err != nil && !r.late() { // it may have done a part of it
 		began, renewed, loggedIn, ended = e.Began, e.Renewed, e.LoggedIn, e.Ended
 	}
-	if ended && j.ends[r.last.ID] > 0 { // perhaps another was faster
+	if ended && (j.ends[r.last.ID] > 0 || !j.Strict) { // perhaps another was faster, or Redis has lost the session
 		ended = e.Ended
 	}
 	if e.Began != began || e.Renewed != renewed || e.LoggedIn != loggedIn || e.Ended != ended {

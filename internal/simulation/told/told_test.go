@@ -28,7 +28,7 @@ type tale struct {
 }
 
 func newTale() *tale {
-	t := &tale{Story: Story{Began: began, Strict: true}}
+	t := &tale{Story: Story{Began: began, TTL: time.Hour, Strict: true}}
 	write := func(number, asked, open, seal, end int, saw ...int) Request {
 		ms := func(n int) time.Duration { return time.Duration(n) * milli }
 		p := history.Request{Number: number, Title: "append", Guest: "S", Cookie: "S", ID: "S", Exclusive: true, Saw: saw,
@@ -134,6 +134,11 @@ func TestCheck(t *testing.T) {
 		"the lock is lost, and told": {func(t *tale) { t.fails(store.ErrLost, "lost", 503); t.happened(16, 2, "lost", "lease") }, ""},
 		"extended by the holder":     {func(t *tale) { t.happened(14, 0, "extended", "") }, ""},
 		"extended by nobody":         {func(t *tale) { t.happened(30, 0, "extended", "") }, "a lock that is extended has a holder"},
+		"swept":                      {func(t *tale) { t.happened(30, 0, "swept", "") }, ""},
+		"swept in vain":              {func(t *tale) { t.happened(9, 0, "swept", "") }, "a lock that is swept was asked for"},
+		"ended while it is open":     {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end"); t.happened(14, 2, "ended_open", "") }, ""},
+		"not ended while it is open": {func(t *tale) { t.happened(14, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
+		"ended before it is open":    {func(t *tale) { t.happened(11, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
 		"released, and passed on":    {func(t *tale) { t.happened(14, 2, "released", "free") }, "who passes a session on is told"},
 	} {
 		t.Run(name, func(t *testing.T) {
