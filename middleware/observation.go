@@ -21,6 +21,7 @@ type observation struct {
 	sessions        *Sessions
 	rq              *request // of the latest run; nil in Update
 	task, hold      *trace.Task
+	found           records.Found // by the Take that is under way
 
 	mu       sync.Mutex // guards the rest. It is locked last, and no other code is called with it held
 	event    RequestEvent
@@ -50,6 +51,12 @@ func (o *observation) Value(key any) any {
 		return o
 	}
 	return o.Context.Value(key)
+}
+
+// Found implements records.Collector.
+func (o *observation) Found() *records.Found {
+	o.found = records.Found{}
+	return &o.found
 }
 
 // Exchanged implements records.Collector.
@@ -132,11 +139,10 @@ func (o *observation) region(name string) region {
 }
 
 // waited tells that the request, by its label, has waited for the lock, and whether it has acquired it.
-func (o *observation) waited(label string, d time.Duration, acquired bool) {
+func (o *observation) waited(label string, d time.Duration, acquired bool, now time.Time) {
 	if o == nil {
 		return
 	}
-	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.event.Label, o.event.Waited = label, o.event.Waited+d
@@ -215,11 +221,14 @@ func (o *observation) released() {
 	if o == nil {
 		return
 	}
-	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.holding.IsZero() {
-		o.event.Held += now.Sub(o.holding)
+		end := o.event.Committed
+		if end.Before(o.holding) { // this hold has no commit that has succeeded
+			end = time.Now()
+		}
+		o.event.Held += end.Sub(o.holding)
 		o.holding = time.Time{}
 	}
 	if o.hold != nil {
@@ -243,7 +252,7 @@ func (o *observation) failed(err error, kind string) {
 // cameWith tells how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
 // other reasons.
 func (o *observation) cameWith(unknownKey, refused int) {
-	if o == nil {
+	if o == nil || unknownKey+refused == 0 {
 		return
 	}
 	o.mu.Lock()

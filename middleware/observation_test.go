@@ -23,7 +23,7 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		_ = rq.storeContext()
 		region := rq.seen.region("wait")
 		region.end()
-		rq.seen.waited("GET /", time.Second, true)
+		rq.seen.waited("GET /", time.Second, true, time.Time{})
 		rq.seen.opened("id", locked)
 		rq.seen.cameWith(1, 1)
 		rq.seen.dead()

@@ -165,8 +165,11 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
 		rq.hold.OnLost(rq.lost)
-		rq.holds.Store(time.Now().UnixNano())
-		rq.seen.waited(rq.label(), 0, true)
+		now := time.Now()
+		rq.holds.Store(now.UnixNano())
+		if rq.seen != nil {
+			rq.seen.waited(rq.label(), 0, true, now)
+		}
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
@@ -184,7 +187,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	now := time.Now()
 	waited := now.Sub(began)
 	region.end()
-	rq.seen.waited(terms.Label, waited, rq.hold != nil)
+	rq.seen.waited(terms.Label, waited, rq.hold != nil, now)
 	rq.waited += waited
 	if rq.hold != nil {
 		rq.holds.Store(now.UnixNano())

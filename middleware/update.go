@@ -58,7 +58,8 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	terms.Quiet, terms.Label = true, "Update"
 	began := time.Now()
 	hold, err := s.store.Take(ctx, id, terms)
-	seen.waited(terms.Label, time.Since(began), hold != nil)
+	now := time.Now()
+	seen.waited(terms.Label, now.Sub(began), hold != nil, now)
 	u.hold = hold
 	if hold != nil {
 		defer u.releaseUnsaved(ctx) // also after a panic

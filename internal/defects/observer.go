@@ -53,7 +53,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "Sessions.tellAll").Drop("s.tellAll(c, e, f)")),
 		seenBy(tests("middleware", "TestABadObserverCostsItsRequestAtMost"), simulation("users"))},
 	{"P17", "an extension of a lock is not told",
-		edits(overlay.In("internal/records", "tenure.extend").Drop("t.engine.notice(c, i, w, h, e)")),
+		edits(overlay.In("internal/records", "tenure.extend").Drop("t.engine.notice(c, n, i, w, h, e)")),
 		seenBy(tests("middleware", "TestLeasesAreObserved"))},
 	{"P17", "the end of a session by MaxSessions is not told",
 		edits(overlay.In("internal/records", "Engine.runLogin").Drop("l.Surplus = append(l.Surplus, x)")),

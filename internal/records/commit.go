@@ -98,7 +98,7 @@ func (t *tenure) commit(ctx context.Context) {
 		if others {
 			how = "process"
 		}
-		t.engine.notice(ctx, t.id, "released", how, nil)
+		t.engine.notice(ctx, heard, t.id, "released", how, nil)
 	case vacant: // if that request has left, settle sends another commit
 		t.grant(next.label)
 	case t.hold != nil:

@@ -44,8 +44,8 @@ func (t *tenure) extend(now time.Time) {
 	t.term.Asked(now, span)
 	t.arm(t.term.End())
 	err := readReply(t.exchange(ctx, now, x))
-	t.engine.notice(ctx, t.id, "extended", "", err)
 	heard := time.Now()
+	t.engine.notice(ctx, heard, t.id, "extended", "", err)
 	lost := t.term.Answered(heard, err)
 	switch {
 	case t.over != nil:

@@ -35,8 +35,13 @@ type Opened struct {
 	Bytes           int    // of the record, if it is known
 }
 
+// A Found is what a request has found in line when it came.
+type Found = lease.Found
+
 // A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey].
 type Collector interface {
+	// Found returns the memory for what a Take has found: empty, and used until Opened is called.
+	Found() *Found
 	Exchanged(*Exchange)
 	Noticed(*Notice)
 	Opened(Opened)
@@ -118,10 +123,17 @@ func (s *Engine) Tell(ctx context.Context, n *Notice) {
 	}
 }
 
-// notice tells what has happened to a session now.
-func (s *Engine) notice(ctx context.Context, id, what, how string, err error) {
+// notice tells what has happened to a session at a time.
+func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string, err error) {
 	if s.observed() {
-		s.Tell(ctx, &Notice{Session: id, What: what, How: how, Time: time.Now(), Err: err})
+		s.Tell(ctx, &Notice{Session: id, What: what, How: how, Time: at, Err: err})
+	}
+}
+
+// wantsToKnow lets a ticket note what it finds, if a Collector wants to know.
+func (s *Engine) wantsToKnow(ctx context.Context, t *lease.Ticket[*Hold]) {
+	if c := collectorIn(ctx); c != nil {
+		t.Found = c.Found()
 	}
 }
 
@@ -172,14 +184,14 @@ func why(lost error) string {
 // lost tells that a hold has lost its lock.
 func (s *Engine) lost(h *Hold, reason error) {
 	if s.observed() {
-		s.notice(h.ticket.Context, h.id, "lost", why(reason), lease.WhyLost(reason))
+		s.notice(h.ticket.Context, time.Now(), h.id, "lost", why(reason), lease.WhyLost(reason))
 	}
 }
 
 // swept tells that the lock with this key was removed in the background.
 func (s *Engine) swept(key string) {
 	if s.observed() {
-		s.notice(context.Background(), s.idOfLock(key), "swept", "", nil)
+		s.notice(context.Background(), time.Now(), s.idOfLock(key), "swept", "", nil)
 	}
 }
 

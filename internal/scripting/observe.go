@@ -50,9 +50,10 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	}
 	seen := &struct { // one allocation for both
 		Exchange
-		route transport.Route
+		way transport.Routed
 	}{Exchange: Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}}
-	x := &seen.Exchange
+	x, way := &seen.Exchange, &seen.way
+	way.Context = ctx
 	if p.script != nil {
 		x.Script = p.script.name
 	}
@@ -63,7 +64,7 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	}
 	defer func() { // also if the client ends the goroutine
 		x.Took, x.Err = time.Since(x.Began), err
-		x.Node, x.Moved, x.Asked = seen.route.Node, seen.route.Moved, seen.route.Asked
+		x.Node, x.Moved, x.Asked = way.Node, way.Moved, way.Asked
 		for _, reply := range replies {
 			x.Received += size(reply)
 			if refusal, ok := reply.(error); ok && x.Status == "" {
@@ -75,7 +76,7 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 		}
 		(*tell)(ctx, x)
 	}()
-	return r.do(transport.WithRoute(ctx, &seen.route), slot, commands)
+	return r.do(way, slot, commands)
 }
 
 // size returns the number of bytes in an argument or a reply, without those of Redis's protocol.

@@ -11,15 +11,17 @@ type Route struct {
 	Moved, Asked int
 }
 
-type routeKey struct{}
-
-// WithRoute returns a context for Do with a Route.
-func WithRoute(ctx context.Context, r *Route) context.Context {
-	return context.WithValue(ctx, routeKey{}, r)
+// Routed is a context for one Do, in which a client notes the Route.
+type Routed struct {
+	context.Context
+	Route
 }
 
-// RouteIn returns the Route of a context, or nil if nobody wants to know.
+// RouteIn returns the Route of a context that is a *Routed, or nil: nobody wants to know. It does not look into the contexts
+// from which ctx is derived, since that would cost each round trip time.
 func RouteIn(ctx context.Context) *Route {
-	r, _ := ctx.Value(routeKey{}).(*Route)
-	return r
+	if r, ok := ctx.(*Routed); ok {
+		return &r.Route
+	}
+	return nil
 }

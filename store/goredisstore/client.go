@@ -20,14 +20,14 @@ type client struct {
 
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	if route := transport.RouteIn(ctx); route != nil {
+		route.Node = c.redis.Options().Addr // with Sentinel go-redis does not tell the master's
+	}
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
-	if route := transport.RouteIn(ctx); route != nil {
-		route.Node = c.redis.Options().Addr // with Sentinel go-redis does not tell the master's
-	}
 	replies, err := exchange(ctx, c.redis, commands)
 	if key != "" && len(replies) > 1 && !isReadOnly(replies[0]) && slices.ContainsFunc(replies, isReadOnly) {
 		// The server is not a master any more, and its address may lead to another server by now. Go-redis

@@ -46,15 +46,15 @@ func (c *cluster) IsCluster() bool { return true }
 
 // Do is described in [transport.Client].
 func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	route := transport.RouteIn(ctx)
+	if route == nil {
+		route = new(transport.Route)
+	}
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
 		return nil, err
 	}
 	defer cancel()
-	route := transport.RouteIn(ctx)
-	if route == nil {
-		route = new(transport.Route)
-	}
 	node, err := c.redis.MasterForKey(ctx, key)
 	if err != nil {
 		return nil, refused(err)

@@ -38,14 +38,14 @@ func replies(c *check) {
 
 // If the client notes a transport.Route, the node is the one that was asked.
 func route(c *check) {
-	var way transport.Route
-	replies, err := c.open().Do(transport.WithRoute(c.Context(), &way), "k", transport.Command{"SET", "k", "value"})
+	way := &transport.Routed{Context: c.Context()}
+	replies, err := c.open().Do(way, "k", transport.Command{"SET", "k", "value"})
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.wantShown(replies, `"OK"`)
 	if way.Node != "" && way.Node != c.wire.address || way.Moved > 0 || way.Asked > 0 {
-		c.Errorf("the route is %+v, and the server's address %s", way, c.wire.address)
+		c.Errorf("the route is %+v, and the server's address %s", way.Route, c.wire.address)
 	}
 }
 
