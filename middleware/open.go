@@ -27,6 +27,8 @@ type opening struct {
 	ctx  context.Context // of the caller that waits for the session
 	lock bool            // the session must be locked, even if the mode does not ask for a lock
 
+	claims bool // claim follows acquire
+
 	gaveWay []string // the sessions that have ended because their user has come back with a newer login
 }
 
@@ -80,6 +82,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 // choose returns the record of the first id that has one, or an empty record if none has.
 func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
+	o.claims = true
 	for i, came := range ids {
 		rq.came[came.kind] = true
 		others := ids[i+1:]
@@ -127,6 +130,7 @@ func (o *opening) claim(id string, record records.Record) error {
 	o.gaveWay = append(o.gaveWay, ended...)
 	if hold := rq.hold; hold != nil && err == nil {
 		hold.Claimed()
+		hold.OnLost(rq.lost) // not before, since the request goes on without a session that ends during the claim
 	} else if hold != nil {
 		rq.hold = nil
 		silent := err
@@ -191,8 +195,10 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq.waited += waited
 	if rq.hold != nil {
 		rq.holds.Store(now.UnixNano())
-		rq.hold.OnLost(rq.lost)
 		record = rq.hold.Record
+		if !o.claims || !record.Unclaimed() {
+			rq.hold.OnLost(rq.lost)
+		}
 	}
 	return record, err
 }
