@@ -115,7 +115,7 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 // not appear on a shared computer after the logout.
 func (c *commit) logOut(ctx context.Context) error {
 	rq, s := c.rq, c.rq.sessions
-	if err := c.endSuccessor(ctx, rq.moved(member).to, "destroy"); err != nil {
+	if err := c.endSuccessor(ctx, rq.moved(member).to, "", "destroy"); err != nil {
 		return err
 	}
 	if hold := rq.hold; hold != nil {
@@ -194,7 +194,8 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		}
 		rq.addEvent(event{do: do, old: rq.identity.knownID(), id: id, how: how})
 		// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
-		err = c.endSuccessor(ctx, c.ofAnotherUser(moved), "other_user")
+		// Since successors has looked, the session may have moved on, to one of the same user.
+		err = c.endSuccessor(ctx, c.ofAnotherUser(moved), change.User, "other_user")
 	}
 	if err == nil {
 		rq.identity.setID(id)

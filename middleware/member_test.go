@@ -3,7 +3,9 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -76,6 +78,32 @@ func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 		old.get(s.URL+"/logout").want(t, 200, "")
 		hooks.want(t, "end "+id)
 		v.get(s.URL+"/user").want(t, 200, "")
+	})
+}
+
+// P4: what a member's id has become ends with a login as another user. If the browser has logged in as that user
+// meanwhile, nothing ends: the login does not end a session of its own user.
+func TestALoginSparesWhatHasBecomeItsUsersSessionMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, users(nil))
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		late := with(t, v.cookies(s)...).everywhere()
+		v.get(s.URL+"/login/bob").want(t, 200, "")
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			if strings.HasPrefix(c.Name, "EVAL") && strings.Contains(strings.Join(c.Args, " "), `"d":`) { // it has seen bob's session, and stores ann's
+				return redistest.HangCommand
+			}
+			return redistest.Pass
+		})
+		done := late.start(elsewhere.URL + "/login/ann")
+		synctest.Wait()
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		proxy.Inject(nil)
+		proxy.Release()
+		(<-done).want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "ann")
 	})
 }
 

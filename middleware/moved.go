@@ -39,11 +39,12 @@ func (s *Sessions) successor(ctx context.Context, id string) (_ string, r record
 	return "", records.Record{}, nil
 }
 
-// endSuccessor ends the session that id is, or has become. how is for observers.
-func (c *commit) endSuccessor(ctx context.Context, id, how string) error {
+// endSuccessor ends the session that id is, or has become, unless it belongs to the user spared, which is "" for none. how
+// is for observers.
+func (c *commit) endSuccessor(ctx context.Context, id, spared, how string) error {
 	for {
-		next, _, err := c.rq.sessions.successor(ctx, id)
-		if next == "" || next == c.rq.identity.knownID() {
+		next, record, err := c.rq.sessions.successor(ctx, id)
+		if next == "" || next == c.rq.identity.knownID() || spared != "" && record.User == spared {
 			return err
 		}
 		id = next
