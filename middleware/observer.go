@@ -24,8 +24,8 @@ import (
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
 // if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
 // does is told to it, too. An event may be kept, but must not be changed.
-// Events have public IDs and labels, but no user, no path, no value and no secret. An ID does not belong into the
-// attributes of a metric, since there are too many of them.
+// Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
+// a metric: there are too many of them.
 //
 // An observer that also has a method Attach(*Sessions) is given the Sessions by New, for gauges that ask
 // [Sessions.Requests].
