@@ -29,7 +29,11 @@ type observation struct {
 	keeping  bool      // notes are kept
 	finished bool      // the event is the observers' now
 	kept     []Event
-	few      [6]Event // room for kept
+	asked    Hold // what is known of a hold that is being waited for
+
+	// Room, so that nearly all requests need no further memory.
+	few [6]Event
+	one [1]Hold
 }
 
 // observe begins an observation of something that arrived then, or returns nil if nobody wants to know.
@@ -38,7 +42,7 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 		return nil
 	}
 	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived}}
-	o.kept = o.few[:0]
+	o.kept, o.event.Holds = o.few[:0], o.one[:0]
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
 	}
@@ -98,6 +102,7 @@ func (o *observation) Opened(now records.Opened) {
 	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
+	o.asked = Hold{Queue: now.Ahead, Behind: now.Behind, BehindProcess: now.Process}
 	e.Passed = e.Passed || now.Passed
 	if now.Bytes > 0 {
 		e.Bytes = now.Bytes
@@ -146,6 +151,12 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.event.Label, o.event.Waited = label, o.event.Waited+d
+	h := o.asked
+	o.asked, h.Asked = Hold{}, now.Add(-d)
+	if acquired {
+		h.Acquired = now
+	}
+	o.event.Holds = append(o.event.Holds, h)
 	if !acquired {
 		return
 	}
@@ -230,6 +241,7 @@ func (o *observation) released() {
 		}
 		o.event.Held += end.Sub(o.holding)
 		o.holding = time.Time{}
+		o.event.Holds[len(o.event.Holds)-1].Released = end
 	}
 	if o.hold != nil {
 		o.hold.End()

@@ -66,6 +66,9 @@ type RequestEvent struct {
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
+	// Holds has an entry for each time that the request has asked for the lock: none if it only reads, and more than one if
+	// it has opened its session again, or tried in vain. Queue and Behind above are those of the first.
+	Holds []Hold
 
 	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
 	// the session could not be opened.
@@ -98,6 +101,16 @@ type RequestEvent struct {
 	// UnknownKey, Refused and Dead count the cookies or tokens that opened no session: those that none of Options.Keys
 	// has signed, those that are too old or not made by a Sessions, and those of sessions that have ended or expired.
 	UnknownKey, Refused, Dead int
+}
+
+// A Hold is one time that a request has asked for the lock of its session.
+type Hold struct {
+	// The times at which it asked for the lock, had it, and had released it. Acquired and Released are zero if it asked in
+	// vain.
+	Asked, Acquired, Released time.Time
+	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
+	Queue                 int
+	Behind, BehindProcess string
 }
 
 // An ExchangeEvent tells of one exchange with Redis: commands that were sent together, and their replies. If a

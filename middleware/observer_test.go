@@ -207,6 +207,71 @@ func TestAnOptimisticWaitIsObserved(t *testing.T) {
 	})
 }
 
+// A request that asks for its session again has an entry for each time, with the times and the holder that it met.
+func TestEachHoldIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		handle(mux, "/again", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			waitUntilFree(req)
+			must(t, s.Reopen(req.Context()))
+			time.Sleep(time.Second)
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		w.takeAll()
+		again := v.hold(s.URL + "/again")
+		free := v.hold(s.URL + "/pause")
+		done := make(chan answer)
+		go func() { done <- again() }()
+		time.Sleep(2 * time.Second)
+		free().want(t, 200, "stored")
+		(<-done).want(t, 200, "")
+		var e *middleware.RequestEvent
+		for _, one := range requestsIn(w.takeAll()) {
+			if one.Route == "/again" {
+				e = one
+			}
+		}
+		if len(e.Holds) != 2 {
+			t.Fatalf("%d holds, want 2", len(e.Holds))
+		}
+		first, second := e.Holds[0], e.Holds[1]
+		if first.Acquired != e.Acquired || first.Released.Before(first.Acquired) || first.Behind != "" {
+			t.Errorf("the first hold is %+v", first)
+		}
+		if second.Asked.Before(first.Released) || second.Acquired.Sub(second.Asked) != 2*time.Second || second.Behind != "GET /pause" ||
+			second.Released.Sub(second.Acquired) != time.Second || second.Released != e.Committed {
+			t.Errorf("the second hold is %+v", second)
+		}
+		if e.Waited != 2*time.Second || e.Held != time.Second || e.Behind != "" {
+			t.Errorf("altogether it waited %v and held %v, behind %q", e.Waited, e.Held, e.Behind)
+		}
+	})
+}
+
+// A lock that is released is told, and whether another process has waited for it.
+func TestAReleaseIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		here, there := &witness{}, &witness{}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{here}}, app())
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{there}}, app())
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/add").want(t, 200, "1")
+		here.takeAll()
+		free := v.hold(s.URL + "/pause")
+		waits := v.start(elsewhere.URL + "/add")
+		time.Sleep(time.Second) // it is in Redis's queue
+		free().want(t, 200, "stored")
+		(<-waits).want(t, 200, "501")
+		if got := happenings(here.takeAll()); !slices.Equal(got, []string{"released process"}) {
+			t.Errorf("the holder was told %q", got)
+		}
+		if got := happenings(there.takeAll()); !slices.Equal(got, []string{"released free"}) {
+			t.Errorf("the next holder was told %q", got)
+		}
+	})
+}
+
 // The begin, the new ids and the end of each session are told once, and how it ended, whoever has ended it. MaxSessions
 // calls Hooks.End as well.
 func TestTheLivesOfSessionsAreObserved(t *testing.T) {

@@ -95,6 +95,7 @@ func (s *site) handler(x *exchange) http.Handler {
 		}
 		inner = sessions.Handler(inner)
 	}
+	inner = x.counted(inner)
 	outer := inner
 	if x.c.outside != nil {
 		outer = x.c.outside(x, inner)
@@ -116,6 +117,16 @@ func (s *site) handler(x *exchange) http.Handler {
 		}()
 		outer.ServeHTTP(w, r)
 		how = "well"
+	})
+}
+
+// counted makes run wait for h, which an http.TimeoutHandler may have left behind: the sessions write their last line into
+// the log when their handler has returned.
+func (x *exchange) counted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x.handlers.Add(1)
+		defer x.handlers.Done()
+		h.ServeHTTP(w, r)
 	})
 }
 

@@ -14,7 +14,7 @@
 -- ARGV[7] token of the next holder; without one the lock is freed   ARGV[8] its lease in ms
 -- ARGV[9] '1': quiet, the time to live is not extended
 -- ARGV[10] '1': the record is staged
--- Returns 1: done; 2: done, and other processes wait; {0, why}: lost, and the record is as it was; {3,
+-- Returns 1: done; 2: done, and other processes wait, or have waited until the lock was freed; {0, why}: lost, and the record is as it was; {3,
 -- why}: lost, but an earlier try of this call may have been executed, or may be executed later. why is
 -- {0, token}: another token has the lock; {-1}: the lock is free; or a result of changed.
 --
@@ -291,7 +291,7 @@ local function commit()
   local done = kept()
   if to == '' then
     free(lock, KEYS[3])
-    return 1
+    return done
   end
   set(lock, to, 'PX', ARGV[8])
   return done
