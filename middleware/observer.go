@@ -105,8 +105,8 @@ type RequestEvent struct {
 
 // A Hold is one time that a request has asked for the lock of its session.
 type Hold struct {
-	// The times at which it asked for the lock, had it, and had released it. Acquired and Released are zero if it asked in
-	// vain.
+	// The times at which it asked for the lock, had it, and had released it. If it asked in vain, Acquired is zero, and
+	// Released is when it gave up.
 	Asked, Acquired, Released time.Time
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
