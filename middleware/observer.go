@@ -160,7 +160,9 @@ type ExchangeEvent struct {
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the record was deleted or evicted, or has expired
-//	            unavailable   a commit failed, or nothing is known of it
+//	            unavailable   the commit of the request before failed, and the holder had built on its changes; or the
+//	                          lock is lost, and the holder's commit may have been stored. If the holder's
+//	                          own commit fails, and nothing else happens, no lock is lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	released    free          this process has released the lock, and no other process waited
 //	            process       this process has released the lock, and another process waited

@@ -12,7 +12,7 @@ import (
 )
 
 // trace makes spans of an event, as children of the server's span. They are made afterwards, with the times at which
-// things have happened, and so a span of Redis is a sibling of the wait or hold to which it belongs.
+// things have happened. Therefore a span of Redis is no child of the wait or hold.
 func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
 	switch e := e.(type) {
 	case *middleware.RequestEvent:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +160,28 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 			spans := ended()
 			same(t, lines(spans[:len(spans)-1], start), c.spans...)
 		})
+	}
+}
+
+// The page names the attributes of spans, so that traces can be searched for them.
+func TestPageNamesTheAttributesOfSpans(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, ended := sampled(t)
+	o := traced(Options{SessionID: true})
+	for _, e := range manyEvents() {
+		o.Observe(ctx, e)
+	}
+	for _, s := range ended() {
+		for _, a := range s.Attributes() {
+			ours := !strings.HasPrefix(string(a.Key), "db.") // the others are the convention's
+			if ours && !strings.Contains(string(page), "`"+string(a.Key)+"`") {
+				t.Errorf("the page does not name %s, which %q has", a.Key, s.Name())
+			}
+		}
 	}
 }
 
