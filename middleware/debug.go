@@ -42,7 +42,7 @@ import (
 //	{
 //	  "process": "web-1/4711",                  the host and process ID
 //	  "time": "2026-11-26T05:15:00.5Z",         now
-//	  "holds": 1, "waits": 1, "open": 1,        how many requests are in each state
+//	  "holds": 1, "waits": 1, "open": 1,        how many are in each state, holders elsewhere included
 //	  "sessions": [{
 //	    "session": "GJD0Gx0zZ6Qx5X2mYpNnCw",    the public ID
 //	    "holds": 1, "waits": 1, "open": 1,      of this session
@@ -212,6 +212,7 @@ type debugPage struct {
 type shownSession struct {
 	Session string
 	Shown   []shownRequest
+	Unknown bool   // requests wait, and the holder is not known yet
 	More    string // what is not shown
 }
 
@@ -226,7 +227,7 @@ func (debugPage) Style() template.CSS { return template.CSS(debugCSS) }
 func pageOf(report debugReport) debugPage {
 	page := debugPage{debugReport: report, More: max(0, len(report.Sessions)-debugMaxSessions)}
 	for _, in := range report.Sessions[:len(report.Sessions)-page.More] {
-		shown, more := shownSession{Session: in.Session}, in.debugCounts
+		shown, more := shownSession{Session: in.Session, Unknown: in.Waits > 0 && in.Holds == 0}, in.debugCounts
 		for i, r := range in.Requests[:min(len(in.Requests), debugMaxRequests)] {
 			one := shownRequest{debugRequest: r}
 			switch r.State {

@@ -60,7 +60,7 @@ func TestDebugShowsTheBusiestOfMany(t *testing.T) {
 	report := reportOf(all, now)
 	d := new(Sessions).Debug().(*debugHandler)
 	page := string(d.render(report, 0))
-	for _, want := range []string{"<dd>9001</dd>", "waits 9<", "and 891 more that wait, 100 more that are open", "8951 less busy sessions are not shown"} {
+	for _, want := range []string{"<dd>9001</dd>", "waits 9<", "and 891 more that wait, 100 more that are open", "Not shown are 8951 less busy sessions"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
 		}
@@ -101,5 +101,22 @@ func BenchmarkDebug(b *testing.B) {
 				d.answer(httptest.NewRecorder(), r, reportOf(all, now))
 			}
 		})
+	}
+}
+
+// After a handover to another process, those who wait do not know the new holder until they ask. The page says so.
+func TestDebugShowsThatAHolderIsUnknown(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, held := range []bool{false, true} {
+		all := []Request{{Session: "id", State: "waits", Label: "GET /", Since: now}}
+		if held {
+			all = append([]Request{{Session: "id", State: "holds", Label: "POST /", Since: now}}, all...)
+		}
+		d := new(Sessions).Debug().(*debugHandler)
+		page := string(d.render(reportOf(all, now), 0))
+		if strings.Contains(page, "not known yet") == held || !strings.Contains(page, "waits 1<") {
+			t.Errorf("held %v: %s", held, page)
+		}
 	}
 }

@@ -15,15 +15,17 @@ import (
 //	}
 //
 // Each event is told once. The events of a request are told in its order and in its goroutine, when its session is
-// released and no mutex is held. So a slow observer costs its own request time, and no other. Other events are told by
-// one goroutine for each observer, in their order: events that belong to no request, such as a lease that is extended,
-// and those of a request that must not be late, which are a lost lock, and whatever happens after a commit in the middle
-// of the handler. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted
-// in the log.
+// released and no mutex is held. So a slow observer costs its own request time, and no other.
+//
+// Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
+// is extended. Two kinds belong to a request, but are told at once: a lost lock, and events after a commit in the middle of
+// the handler. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in
+// the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
 // if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
 // does is told to it, too. An event may be kept, but must not be changed.
+//
 // Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
 // a metric: there are too many of them.
 //
@@ -54,15 +56,16 @@ type RequestEvent struct {
 	Passive              bool // see Sessions.Passive
 
 	// The times at which the request arrived, had opened its stored session for the first time, had committed it for the
-	// last time, and was done. What has not happened is zero.
+	// last time, and was done. What has not happened is zero. In mode Optimistic the session is opened without the lock.
 	Arrived, Acquired, Committed, Done time.Time
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
-	// was stored. A request that opens its session again adds to both.
+	// was stored. Both contain their exchanges with Redis. A request that opens its session again adds to both.
 	Waited, Held time.Duration
-	// Queue is how many requests of this process waited for the session when this one asked for it.
+	// Queue is how many requests of this process were already waiting for the session when this one first asked for the
+	// lock.
 	Queue int
-	// Behind is the label of the request that held the session then, as far as it is known, and
-	// BehindProcess is the host and process ID of a holder in another process.
+	// Behind is the label of the request that held the session then, as far as it is known, and BehindProcess is the host
+	// and process ID of a holder in another process.
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
@@ -160,13 +163,12 @@ type ExchangeEvent struct {
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the record was deleted or evicted, or has expired
-//	            unavailable   the commit of the request before failed, and the holder had built on its changes; or the
-//	                          lock is lost, and the holder's commit may have been stored. If the holder's
-//	                          own commit fails, and nothing else happens, no lock is lost
+//	            unavailable   Redis failed while the request still held the session. (If a request's own commit fails, its
+//	                          RequestEvent has the error.)
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	released    free          this process has released the lock, and no other process waited
 //	            process       this process has released the lock, and another process waited
-//	swept                     a lock was removed in the background that a lost reply may have left behind
+//	swept                     a lock that a lost reply may have left behind was removed in the background
 type SessionEvent struct {
 	// Session is the public ID.
 	Session string
