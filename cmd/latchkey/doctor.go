@@ -12,11 +12,11 @@ import (
 )
 
 const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
-memory, persistence, replicas, rights, clock; each node of a cluster, each
-Sentinel. A line with "wrong" says what to set, and makes the exit status 1. A
-line with "note" depends on your needs. A command below a line is what to run on
-that node. Nothing is changed. store/SYMPTOMS.md says what mistakes look like in
-a program's log.
+memory, persistence, replicas, rights, round trip, clock; each node of a
+cluster, each Sentinel. A line with "wrong" says what to set, and makes the exit
+status 1. A line with "note" depends on your needs. A command below a line is
+what to run on that node. Nothing is changed. store/SYMPTOMS.md says what
+mistakes look like in a program's log.
 `
 
 // The levels of a finding.
@@ -73,7 +73,7 @@ var checks = []func(*diagnosis){
 	(*diagnosis).persistence, (*diagnosis).disk,
 	(*diagnosis).role, (*diagnosis).replicas,
 	(*diagnosis).rights,
-	(*diagnosis).clock,
+	(*diagnosis).distance, (*diagnosis).clock,
 	(*diagnosis).cluster,
 }
 
