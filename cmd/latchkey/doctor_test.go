@@ -253,14 +253,6 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// A Redis that is far away is wrong.
-func TestDoctorMeasuresTheRoundTrip(t *testing.T) {
-	t.Parallel()
-	s := redistest.Real(t)
-	url := "redis://" + redistest.NewDelay(t, s.Addr, 125*time.Millisecond)
-	finds(t, diagnosed(t, url, "--timeout", "20s"), "round_trip", wrong, "a round trip takes more than ", "put the program nearer to Redis")
-}
-
 // Two clocks may differ by the uncertainty of when Redis replied.
 func TestDrift(t *testing.T) {
 	t.Parallel()
