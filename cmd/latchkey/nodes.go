@@ -231,6 +231,11 @@ func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
 		return r.explained(err)
 	}
+	if isTimeout(err) { // the command has waited long enough: nodes that reply do so soon
+		soon, cancel := context.WithTimeout(ctx, r.o.Timeout/4)
+		defer cancel()
+		ctx = soon
+	}
 	masters, unknown := r.masters(ctx)
 	if unknown != nil {
 		return r.explained(err)
