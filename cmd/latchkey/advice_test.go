@@ -415,13 +415,13 @@ var mistakes = []mistake{
 		c.BeginMove(t, 7, c.Nodes[1])
 		return "redis://" + c.Nodes[0].Addr, nil, nil
 	}},
-	{"first; then run doctor again", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"back first; then run doctor again", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.BeginMove(t, 7, c.Nodes[1])
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }
 	}},
-	{"start it, unless a replica", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"bring it back, unless a replica", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }

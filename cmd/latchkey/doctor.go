@@ -108,7 +108,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		if why := reason(j.unconnected); isRefused(j.unconnected) {
 			d.say(wrong, "node", "the master does not let this program in: %s", why)
 		} else {
-			d.say(wrong, "node", "the master cannot be reached: %s: start it, unless a replica takes over by itself in some seconds", why)
+			d.say(wrong, "node", "the master cannot be reached: %s: %s, unless a replica takes over by itself in some seconds", why, revival(why))
 		}
 		return d.findings, servers{1, 0}, nil
 	}
