@@ -224,6 +224,14 @@ func withRules(rules string) func(t *testing.T) (string, []string, func(finding)
 	}
 }
 
+// farFrom puts a long cable between doctor and the server. The advice is to do without it.
+func farFrom(oneWay time.Duration) func(t *testing.T) (string, []string, func(finding) []string) {
+	return func(t *testing.T) (string, []string, func(finding) []string) {
+		s := redistest.Real(t)
+		return "redis://" + redistest.NewDelay(t, s.Addr, oneWay), nil, func(finding) []string { return []string{"--redis", s.URL} }
+	}
+}
+
 // asOperator logs in as an operator who lacks a right. The advice is to have it.
 func asOperator(lacks string) func(t *testing.T) (string, []string, func(finding) []string) {
 	return func(t *testing.T) (string, []string, func(finding) []string) {
@@ -354,6 +362,9 @@ var mistakes = []mistake{
 			return nil
 		}
 	}},
+	// Round trips.
+	{"a round trip takes more than 20ms", farFrom(15 * time.Millisecond)},
+	{"a round trip takes more than 200ms", farFrom(150 * time.Millisecond)},
 	// Rights.
 	{"there is no user", func(t *testing.T) (string, []string, func(finding) []string) {
 		return redistest.Real(t).URL, []string{"--acl-user", "app"}, nil
@@ -404,13 +415,13 @@ var mistakes = []mistake{
 		c.BeginMove(t, 7, c.Nodes[1])
 		return "redis://" + c.Nodes[0].Addr, nil, nil
 	}},
-	{"first; then run doctor again", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"back first; then run doctor again", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.BeginMove(t, 7, c.Nodes[1])
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }
 	}},
-	{"start it, unless a replica", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"bring it back, unless a replica", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }

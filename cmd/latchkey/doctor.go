@@ -12,11 +12,11 @@ import (
 )
 
 const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
-memory, persistence, replicas, rights, clock; each node of a cluster, each
-Sentinel. A line with "wrong" says what to set, and makes the exit status 1. A
-line with "note" depends on your needs. A command below a line is what to run on
-that node. Nothing is changed. store/SYMPTOMS.md says what mistakes look like in
-a program's log.
+memory, persistence, replicas, rights, round trip, clock; each node of a
+cluster, each Sentinel. A line with "wrong" says what to set, and makes the exit
+status 1. A line with "note" depends on your needs. A command below a line is
+what to run on that node. Nothing is changed. store/SYMPTOMS.md says what
+mistakes look like in a program's log.
 `
 
 // The levels of a finding.
@@ -73,7 +73,7 @@ var checks = []func(*diagnosis){
 	(*diagnosis).persistence, (*diagnosis).disk,
 	(*diagnosis).role, (*diagnosis).replicas,
 	(*diagnosis).rights,
-	(*diagnosis).clock,
+	(*diagnosis).distance, (*diagnosis).clock,
 	(*diagnosis).cluster,
 }
 
@@ -108,7 +108,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		if why := reason(j.unconnected); isRefused(j.unconnected) {
 			d.say(wrong, "node", "the master does not let this program in: %s", why)
 		} else {
-			d.say(wrong, "node", "the master cannot be reached: %s: start it, unless a replica takes over by itself in some seconds", why)
+			d.say(wrong, "node", "the master cannot be reached: %s: %s, unless a replica takes over by itself in some seconds", why, revival(why))
 		}
 		return d.findings, servers{1, 0}, nil
 	}

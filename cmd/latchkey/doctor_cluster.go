@@ -40,7 +40,7 @@ func (d *diagnosis) slots() {
 	lost := d.number("cluster_slots_fail") + d.number("cluster_slots_pfail")
 	switch {
 	case len(d.away) > 0:
-		d.say(wrong, name, "cluster_state is %s, and %s away: start %s, unless a replica takes over by itself in some seconds",
+		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, unless a replica takes over by itself in some seconds",
 			state, isOrAre(d.away), itOrThem(d.away))
 	case free > 0:
 		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, slots).
@@ -74,7 +74,7 @@ func (d *diagnosis) halfMoved() {
 		what = "1 slot is"
 	}
 	if len(d.away) > 0 {
-		d.say(wrong, "slots", "%s moving: start %s first; then run doctor again", what, strings.Join(d.away, ", "))
+		d.say(wrong, "slots", "%s moving: bring %s back first; then run doctor again", what, strings.Join(d.away, ", "))
 		return
 	}
 	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise their sessions are unavailable", what).
@@ -87,14 +87,23 @@ func (d *diagnosis) unreachable(err error) {
 	switch {
 	case isRefused(err):
 		d.say(wrong, "node", "the node does not let this program in: %s", why)
-	case strings.HasPrefix(why, "no reply"):
-		d.say(wrong, "node", "the node cannot be reached: %s: see whether it is stopped or overloaded", why)
-	case d.node.replica:
+	case d.node.replica && !isSilent(why):
 		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.line.id)
 	default:
-		d.say(wrong, "node", "the node cannot be reached: %s: start it", why)
+		d.say(wrong, "node", "the node cannot be reached: %s: %s", why, revival(why))
 	}
 }
+
+// revival says what to do about a server that cannot be reached.
+func revival(why string) string {
+	if isSilent(why) {
+		return "see whether it is stopped or overloaded"
+	}
+	return "start it"
+}
+
+// isSilent reports whether a server that cannot be reached may be running.
+func isSilent(why string) bool { return strings.HasPrefix(why, "no reply") }
 
 // isOrAre returns names with is or are.
 func isOrAre(names []string) string {

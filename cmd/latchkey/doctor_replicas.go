@@ -85,7 +85,7 @@ func (d *diagnosis) each(n int64) {
 			d.say(wrong, "replicas", "its replica %s:%s is not ready yet (%s): wait until it has a copy; if this line stays, see its log", fields["ip"], fields["port"], state)
 		case lag > maxLag:
 			late = true
-			d.say(wrong, "replicas", "its replica %s:%s has not been heard for %d s: start it, or see its log", fields["ip"], fields["port"], lag)
+			d.say(wrong, "replicas", "its replica %s:%s has not been heard for %d s: see whether it is stopped or overloaded, and see its log", fields["ip"], fields["port"], lag)
 		}
 	}
 	if n > 0 && !late {

@@ -45,7 +45,8 @@ func (j *job) diagnoseSentinels() (all []finding, sentinels servers, _ error) {
 func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	client, err := d.redis.toSentinel(d.ctx, d.node.address)
 	if err != nil {
-		d.say(wrong, "sentinel", "it cannot be reached: %s: start it, or take it out of the URL", reason(d.redis.explainedAt(err, d.node.address)))
+		why := reason(d.redis.explainedAt(err, d.node.address))
+		d.say(wrong, "sentinel", "it cannot be reached: %s: %s, or take it out of the URL", why, revival(why))
 		return ""
 	}
 	d.node.client = client
@@ -62,7 +63,7 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	d.usable(name)
 	master = net.JoinHostPort(known["ip"], known["port"])
 	if strings.Contains(known["flags"], "down") {
-		d.say(wrong, "sentinel_master", "it does not reach the master %s (%s): start it, unless a replica takes over by itself in some seconds", master, known["flags"])
+		d.say(wrong, "sentinel_master", "it does not reach the master %s (%s): bring it back, unless a replica takes over by itself in some seconds", master, known["flags"])
 	}
 	return master
 }

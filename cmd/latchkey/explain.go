@@ -79,10 +79,9 @@ func (r *redis) ofConnection(err error) string {
 	const writeTLS = "write rediss or valkeys as the URL's scheme"
 	withTLS := r.option.TLSConfig != nil
 	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
-	netError, isNet := errors.AsType[net.Error](err)
 	refused, isRefusal := errors.AsType[refusal](err)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout():
+	case isTimeout(err):
 		text := fmt.Sprintf("no reply within %v", r.o.Timeout)
 		if withTLS {
 			text += "; if it does not speak TLS, write redis or valkey as the URL's scheme"
@@ -102,6 +101,12 @@ func (r *redis) ofConnection(err error) string {
 		return "the server has closed the connection"
 	}
 	return ""
+}
+
+// isTimeout reports whether a reply, or a connection, did not come in time.
+func isTimeout(err error) bool {
+	netError, isNet := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout()
 }
 
 // ofReply adds to an error that Redis has replied with, in Redis's own words, what to do.

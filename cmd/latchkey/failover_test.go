@@ -126,8 +126,8 @@ func TestSlotsInAFailover(t *testing.T) {
 		{"ok", "16384", "0", nil, fine, "all slots are served", false},
 		{"fail", "16384", "0", nil, wrong, "a failover is under way: wait some seconds, and run doctor again", false},
 		{"fail", "16384", "5461", nil, wrong, "wait some seconds", false},
-		{"fail", "16384", "5461", []string{"a:1"}, wrong, "a:1 is away: start it, unless a replica takes over", false},
-		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: start them", false},
+		{"fail", "16384", "5461", []string{"a:1"}, wrong, "a:1 is away: bring it back, unless a replica takes over", false},
+		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: bring them back", false},
 		{"fail", "16383", "0", nil, wrong, "1 of 16384 slots belong to no node", true},
 	} {
 		d := &diagnosis{node: &node{address: "c:1"}, entry: "c:1", away: c.away,

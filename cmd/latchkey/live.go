@@ -13,7 +13,7 @@ type picture struct {
 }
 
 // live shows a new picture every second until it is interrupted: on a terminal in place of the one before, elsewhere
-// below it. With a count it ends after so many pictures. It goes on while Redis is unavailable. If the first look
+// below it. With a count it ends after so many pictures, and leaves the last one on the terminal. It goes on while Redis is unavailable. If the first look
 // fails, live ends: then the command line is wrong, or a right is missing.
 func (j *job) live(count int, look func() (picture, error)) error {
 	first, err := look()
@@ -24,8 +24,12 @@ func (j *job) live(count int, look func() (picture, error)) error {
 		return err
 	}
 	if s := j.openScreen(); s != nil {
-		defer s.close()
-		return s.live(count, first, look)
+		complete, err := s.live(count, first, look)
+		s.close()
+		if complete { // the screen is gone: what it has shown last stays on the terminal
+			fmt.Fprint(j.out, s.shown)
+		}
+		return err
 	}
 	if err := j.printPicture(first); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -63,7 +64,7 @@ func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 			err = f(n)
 		}
 		if err == nil {
-			err = n.isMaster(j.ctx)
+			err = n.serves(j.ctx)
 		}
 		if j.ctx.Err() != nil {
 			return nil, j.ctx.Err()
@@ -95,24 +96,40 @@ func (j *job) countKeys(masters []*node) (keys int64) {
 	return keys
 }
 
-// isMaster returns an error if a node of a cluster has become a replica: then it has redirected some commands, and
-// what was found there is not all.
-func (n *node) isMaster(ctx context.Context) error {
+// serves returns an error if a node of a cluster does not serve its slots, so that what was found there is not all. A
+// node that has become a replica has redirected some commands. A node that replies CLUSTERDOWN still runs SCAN, so it
+// is asked for a key of its own.
+func (n *node) serves(ctx context.Context) error {
 	if n.redis.client.Mode() != rueidis.ClientModeCluster {
 		return nil
 	}
-	reply, err := n.do(ctx, "ROLE").ToArray()
+	replies := n.redis.doAll(ctx, n.client, [][]string{{"ROLE"}, {"GETRANGE", n.ownKey(), "0", "0"}})
+	if err := replies[1].Error(); err != nil && !isWrongType(err) && !hasMoved(err) && !isNoPermission(err) {
+		return err
+	}
+	role, err := replies[0].ToArray()
 	switch {
 	case isRefused(err): // the right to ask is missing
 		return nil
 	case err != nil:
 		return err
-	case len(reply) > 0:
-		if role, _ := reply[0].ToString(); role == "slave" {
+	case len(role) > 0:
+		if is, _ := role[0].ToString(); is == "slave" {
 			return errDemoted
 		}
 	}
 	return nil
+}
+
+// ownKey returns a key in one of the node's slots. No session has it.
+func (n *node) ownKey() (key string) {
+	for i := range 20 * slots { // enough for a node with one slot
+		key = n.redis.o.Prefix + "{" + strconv.Itoa(i) + "}"
+		if n.line.has(slotOf(key)) {
+			break
+		}
+	}
+	return key
 }
 
 var errDemoted = errors.New("it has just become a replica: a failover is under way")
@@ -214,6 +231,11 @@ func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
 		return r.explained(err)
 	}
+	if isTimeout(err) { // the command has waited long enough: nodes that reply do so soon
+		soon, cancel := context.WithTimeout(ctx, r.o.Timeout/4)
+		defer cancel()
+		ctx = soon
+	}
 	masters, unknown := r.masters(ctx)
 	if unknown != nil {
 		return r.explained(err)
@@ -251,5 +273,5 @@ func slotOf(key string) int {
 			}
 		}
 	}
-	return int(crc % 16384)
+	return int(crc % slots)
 }

@@ -69,8 +69,8 @@ func (s *screen) close() {
 	}
 }
 
-// live is job.live on a terminal.
-func (s *screen) live(count int, p picture, look func() (picture, error)) error {
+// live is job.live on a terminal. It reports whether it has shown count pictures, and was not interrupted.
+func (s *screen) live(count int, p picture, look func() (picture, error)) (complete bool, _ error) {
 	type outcome struct {
 		picture
 		err error
@@ -78,7 +78,7 @@ func (s *screen) live(count int, p picture, look func() (picture, error)) error 
 	s.shown = p.text
 	for n := 1; ; {
 		if err := s.paintFor(time.After(time.Second)); err != nil || n == count || s.ctx.Err() != nil {
-			return err
+			return n == count, err
 		}
 		var next outcome
 		seen := make(chan time.Time)
@@ -87,11 +87,11 @@ func (s *screen) live(count int, p picture, look func() (picture, error)) error 
 			next.picture, next.err = look()
 		}()
 		if err := s.paintFor(seen); err != nil {
-			return err
+			return false, err
 		}
 		<-seen
 		if s.ctx.Err() != nil {
-			return nil
+			return false, nil
 		}
 		if next.err == nil {
 			n, s.shown, s.note = n+1, next.text, ""

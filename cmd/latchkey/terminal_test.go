@@ -143,8 +143,11 @@ func (r *terminal) obey(number, letter string) {
 		}
 	}
 	switch on := letter == "h"; {
-	case number == "?1049":
-		r.other = on
+	case number == "?1049": // its own screen is empty, too: these programs print nothing before
+		r.other, r.row, r.column = on, 0, 0
+		for _, row := range r.grid {
+			blank(row)
+		}
 	case number == "?25":
 		r.cursor = on
 	case number == "?7":

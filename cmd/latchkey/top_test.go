@@ -172,6 +172,9 @@ func TestTheTerminalIsRestored(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.ends()
+				if left := c.lines(); len(left) > 0 {
+					t.Errorf("it leaves %q", left)
+				}
 			})
 		}
 	}
@@ -186,9 +189,10 @@ func TestTheTerminalIsRestored(t *testing.T) {
 	})
 	t.Run("count", func(t *testing.T) {
 		t.Parallel()
-		c := onTerminal(t, 24, 80, calling(t, s.URL, "top", "--count", "1"))
-		c.shows("0 sessions held")
+		c := onTerminal(t, 24, 80, calling(t, s.URL, "top", "--count", "2"))
+		c.shows("0 sessions held", "1 look")
 		c.ends()
+		c.shows("0 sessions held", "2 looks") // the last picture stays
 	})
 }
 
