@@ -153,14 +153,29 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	o.event.Label, o.event.Waited = label, o.event.Waited+d
 	h := o.asked
 	o.asked, h.Asked = Hold{}, now.Add(-d)
-	if acquired {
-		h.Acquired = now
-	}
-	o.event.Holds = append(o.event.Holds, h)
 	if !acquired {
+		h.Released = now
+		o.event.Holds = append(o.event.Holds, h)
 		return
 	}
-	o.holding = now
+	h.Acquired = now
+	o.event.Holds = append(o.event.Holds, h)
+	o.holds(now)
+}
+
+// holdsOn tells that the second run of a handler goes on with the lock that the first run has acquired.
+func (o *observation) holdsOn(now time.Time) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.holds(now)
+}
+
+// holds is called with mu held.
+func (o *observation) holds(since time.Time) {
+	o.holding = since
 	if o.task != nil { // a task, since another goroutine may end it, which a region does not allow
 		_, o.hold = trace.NewTask(o.Context, "latchkey hold")
 	}

@@ -108,8 +108,8 @@ type RequestEvent struct {
 
 // A Hold is one time that a request has asked for the lock of its session.
 type Hold struct {
-	// The times at which it asked for the lock, had it, and had released it. Acquired and Released are zero if it asked in
-	// vain.
+	// The times at which it asked for the lock, had it, and had released it. If it asked in vain, Acquired is zero, and
+	// Released is when it gave up.
 	Asked, Acquired, Released time.Time
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
@@ -163,8 +163,8 @@ type ExchangeEvent struct {
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the record was deleted or evicted, or has expired
-//	            unavailable   Redis failed while the request still held the session. (If a request's own commit fails, its
-//	                          RequestEvent has the error.)
+//	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or the
+//	                          holder's own commit may have been stored. If it has failed otherwise, no lock is lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	released    free          this process has released the lock, and no other process waited
 //	            process       this process has released the lock, and another process waited

@@ -176,6 +176,9 @@ func TestAWaitIsObserved(t *testing.T) {
 		if e.Kind != "timeout" || e.Outcome != "failed" || !errors.Is(e.Err, store.ErrTimeout) || e.Waited != 3*time.Second || !e.Acquired.IsZero() {
 			t.Errorf("%+v", e)
 		}
+		if h := e.Holds; len(h) != 1 || !h[0].Acquired.IsZero() || h[0].Released.Sub(h[0].Asked) != e.Waited || h[0].Behind != "GET /pause" {
+			t.Errorf("its holds are %+v", h)
+		}
 		free()
 	})
 }
@@ -202,6 +205,9 @@ func TestAnOptimisticWaitIsObserved(t *testing.T) {
 		for i, want := range []time.Duration{0, 2 * time.Second, time.Second} {
 			if e := all[i]; e.Waited != want || i > 0 && (e.Behind != "GET /pause" || e.Runs != 2 || e.Queue != i-1 || e.Acquired.Sub(e.Arrived) > 0) {
 				t.Errorf("request %d: %+v", i, e)
+			}
+			if h := all[i].Holds; len(h) != 1 || h[0].Acquired.Sub(h[0].Asked) != want || h[0].Released != all[i].Committed || h[0].Behind != all[i].Behind {
+				t.Errorf("the holds of request %d are %+v", i, h)
 			}
 		}
 	})

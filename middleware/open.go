@@ -171,9 +171,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		rq.hold.OnLost(rq.lost)
 		now := time.Now()
 		rq.holds.Store(now.UnixNano())
-		if rq.seen != nil {
-			rq.seen.waited(rq.label(), 0, true, now)
-		}
+		rq.seen.holdsOn(now)
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err

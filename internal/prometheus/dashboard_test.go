@@ -47,21 +47,27 @@ func dashboardQueries(t *testing.T) (queries []string) {
 type rules struct {
 	Groups []struct {
 		Name  string
-		Rules []struct {
-			Alert  string `yaml:"alert,omitempty"`
-			Record string `yaml:"record,omitempty"`
-			Expr   string
-		}
+		Rules []rule
 	}
 }
 
-func alertQueries(t *testing.T) (queries []string) {
+type rule struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+func alerts(t *testing.T) []rule {
 	t.Helper()
 	var all rules
 	if err := yaml.Unmarshal([]byte(read(t, "../../middleware/otel/prometheus/alerts.yml")), &all); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range all.Groups[0].Rules {
+	return all.Groups[0].Rules
+}
+
+func alertQueries(t *testing.T) (queries []string) {
+	t.Helper()
+	for _, r := range alerts(t) {
 		queries = append(queries, r.Expr)
 	}
 	return queries

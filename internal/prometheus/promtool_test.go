@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -74,6 +76,35 @@ func TestEachAlertIsTested(t *testing.T) {
 	if n < 6 {
 		t.Errorf("there are %d alerts", n)
 	}
+}
+
+// Each alert leads to a place of a page that says what to do.
+func TestEachAlertHasARunbook(t *testing.T) {
+	t.Parallel()
+	const repository = "https://github.com/a2139e8d/latchkey/blob/main/"
+	for _, rule := range alerts(t) {
+		path, ok := strings.CutPrefix(rule.Annotations["runbook_url"], repository)
+		path, anchor, _ := strings.Cut(path, "#")
+		if !ok || !strings.HasSuffix(path, ".md") {
+			t.Errorf("the runbook of %s is %q", rule.Alert, rule.Annotations["runbook_url"])
+			continue
+		}
+		if page := read(t, "../../"+path); anchor != "" && !slices.Contains(anchors(page), anchor) {
+			t.Errorf("the runbook of %s: %s has no #%s", rule.Alert, path, anchor)
+		}
+	}
+}
+
+// anchors are the places of a page to which a link may lead: headings, as GitHub names them, and names that are given.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")
+		all = append(all, regexp.MustCompile(`[^\p{L}\p{N}_-]`).ReplaceAllString(name, ""))
+	}
+	for _, given := range regexp.MustCompile(`<a id="([^"]*)">`).FindAllStringSubmatch(page, -1) {
+		all = append(all, given[1])
+	}
+	return all
 }
 
 func read(t *testing.T, path string) string {

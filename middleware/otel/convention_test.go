@@ -51,7 +51,7 @@ func manyEvents() []middleware.Event {
 		&middleware.ExchangeEvent{Script: "take", Command: "SET", Commands: 3, Node: "/run/redis.sock", Status: "OOM", Holds: 1, Moved: 1, Began: began},
 		&middleware.ExchangeEvent{Command: "GET", Commands: 1, Err: context.DeadlineExceeded, Began: began},
 		&middleware.ExchangeEvent{},
-		&middleware.RequestEvent{Session: "id", Waited: time.Second, Behind: "label", BehindProcess: "host", Err: errors.New("…"), Kind: "timeout"},
+		&middleware.RequestEvent{Session: "id", Waited: time.Second, Holds: []middleware.Hold{{Behind: "label", BehindProcess: "host", Released: began}}, Err: errors.New("…"), Kind: "timeout"},
 		&middleware.SessionEvent{What: "lost", How: "lease"}, &middleware.SessionEvent{What: "extended", Err: errors.New("…")})
 }
 

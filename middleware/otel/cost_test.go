@@ -23,6 +23,7 @@ func usualEvents() []middleware.Event {
 		&middleware.RequestEvent{
 			Session: "id", Label: "POST /cart", Method: "POST", Route: "/cart", Mode: middleware.Exclusive,
 			Arrived: now, Acquired: now, Committed: now, Done: now, Waited: 100 * time.Microsecond, Held: time.Millisecond,
+			Holds: []middleware.Hold{{Asked: now, Acquired: now.Add(100 * time.Microsecond), Released: now.Add(time.Millisecond), Queue: 3}},
 			Queue: 3, RoundTrips: 2, Runs: 1, Bytes: 300, Outcome: "saved",
 		},
 	}

@@ -13,8 +13,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// exchangeTimes are the buckets that the convention advises, and two below a millisecond.
-var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 10}
+// exchangeTimes are the buckets that the convention advises, two below a millisecond, and one that ends soon after the
+// default of store.Options.Timeout, which is 2 s: so a Redis that does not reply reads as 2.5 s at most.
+var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 2.5, 5, 10}
 
 // exchanges are the metrics of ExchangeEvents.
 type exchanges struct {
@@ -75,8 +76,16 @@ func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent) {
 }
 
 func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {
-	return exchangeKey{e.Script, e.Command, e.Node, e.Status, failure(e.Err), e.Commands > 1}
+	k := exchangeKey{e.Script, e.Command, e.Node, e.Status, failure(e.Err), e.Commands > 1}
+	if k.status == notLoaded {
+		k.status = ""
+	}
+	return k
 }
+
+// notLoaded is the status if Redis does not know a script yet, as after a restart. Nothing has failed then: the text of
+// the script is sent next. The convention wants the status, and the error.type, only of what has failed.
+const notLoaded = "NOSCRIPT"
 
 // operation is the db.operation.name. The commands of a batch differ: mostly a script follows others.
 func (k exchangeKey) operation() string {

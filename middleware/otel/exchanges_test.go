@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -48,6 +49,36 @@ func TestExchangeThatFails(t *testing.T) {
 	same(t, measured(t, reader),
 		"db.client.operation.duration db.operation.name=EVALSHA db.response.status_code=OOM db.system.name=redis error.type=OOM count=1 sum=1",
 		"db.client.operation.duration db.operation.name=EVALSHA db.system.name=redis error.type=timeout count=1 sum=1")
+}
+
+// After a restart Redis knows no script, so the text of each is sent at its first use. That is no failure.
+func TestScriptThatIsNotLoaded(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	ctx, ended := sampled(t)
+	start := time.Now()
+	for _, e := range []*middleware.ExchangeEvent{
+		{Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOSCRIPT", Began: start, Took: time.Second},
+		{Script: "take", Command: "EVAL", Commands: 1, Began: start, Took: time.Second},
+	} {
+		o.Observe(ctx, e)
+	}
+	same(t, measured(t, reader),
+		"db.client.operation.duration db.operation.name=EVALSHA db.stored_procedure.name=take db.system.name=redis count=1 sum=1",
+		"db.client.operation.duration db.operation.name=EVAL db.stored_procedure.name=take db.system.name=redis count=1 sum=1")
+	same(t, lines(ended()[:2], start),
+		`client "EVALSHA take" 0–1000 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take latchkey.redis.sent=0 latchkey.redis.received=0`,
+		`client "EVAL take" 0–1000 db.system.name=redis db.operation.name=EVAL db.stored_procedure.name=take latchkey.redis.sent=0 latchkey.redis.received=0`)
+}
+
+// The default of store.Options.Timeout has its own bucket: what took that long had no reply.
+func TestExchangesWithoutAReplyAreSeen(t *testing.T) {
+	t.Parallel()
+	const timeout, most = 2.0, 2.5
+	i, _ := slices.BinarySearch(exchangeTimes, timeout)
+	if exchangeTimes[i] > most {
+		t.Errorf("an exchange that took %v s is between %v s and %v s", timeout, exchangeTimes[i-1], exchangeTimes[i])
+	}
 }
 
 func TestFailure(t *testing.T) {

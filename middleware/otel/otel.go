@@ -40,8 +40,7 @@ type Options struct {
 
 // New returns an observer for the Options of package middleware. It may observe several Sessions.
 //
-// Spans are only made in a trace that is being recorded: when the request's context has a span of the server, such as
-// that of otelhttp, and this span is sampled.
+// Spans are made only if the request's context has a sampled server span, such as otelhttp's.
 func New(o Options) middleware.Observer {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()

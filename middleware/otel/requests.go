@@ -43,7 +43,7 @@ func newRequests(m *meter) requests {
 	rejected := m.counter("latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")
 	return requests{
 		wait: made(m.Float64Histogram("latchkey.session.wait.duration", metric.WithUnit("s"),
-			metric.WithDescription("Time for which a request has waited for the lock of its session."),
+			metric.WithDescription("Time for which a request has waited for the lock of its session, with the exchanges with Redis that acquire it."),
 			metric.WithExplicitBucketBoundaries(waits...))),
 		hold: made(m.Float64Histogram("latchkey.session.hold.duration", metric.WithUnit("s"),
 			metric.WithDescription("Time for which a request has had the lock of its session."),

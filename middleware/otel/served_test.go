@@ -2,7 +2,9 @@ package otellatchkey
 
 import (
 	"context"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/middleware/sessiontest"
 	"github.com/a2139e8d/latchkey/session"
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -25,6 +28,8 @@ type served struct {
 	enter  chan struct{} // GET /hold has its session
 	leave  chan struct{} // and holds it until this is closed
 	free   func()        // which closes it
+	freed  chan struct{} // GET /again has committed
+	again  chan struct{} // and opens its session again after this
 }
 
 func serveSite(t *testing.T) *served {
@@ -33,7 +38,8 @@ func serveSite(t *testing.T) *served {
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	o := New(Options{MeterProvider: provider})
 	_ = New(Options{MeterProvider: provider}) // of other Sessions: it must not count the same requests again
-	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{})}
+	s := &served{reader: reader, spans: tracetest.NewSpanRecorder(), enter: make(chan struct{}), leave: make(chan struct{}),
+		freed: make(chan struct{}), again: make(chan struct{})}
 	s.free = sync.OnceFunc(func() { close(s.leave) })
 	s.Site = sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{o}, LockWait: time.Minute})
 	mux := http.NewServeMux()
@@ -46,11 +52,25 @@ func serveSite(t *testing.T) *served {
 		s.enter <- struct{}{}
 		<-s.leave
 	})
+	mux.HandleFunc("GET /again", func(_ http.ResponseWriter, r *http.Request) {
+		saved := session.FromContext(r.Context())
+		saved.Set("again", 1)
+		if err := saved.Commit(r.Context()); err != nil {
+			t.Error(err)
+		}
+		s.freed <- struct{}{}
+		<-s.again
+		if err := saved.Reopen(r.Context()); err != nil {
+			t.Error(err)
+		}
+		saved.Set("again", 2)
+	})
 	t.Cleanup(s.free) // also if the test fails
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.spans)).Tracer("server")
 	inner := s.Sessions.Handler(mux)
 	s.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, span := tracer.Start(r.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := tracer.Start(r.Context(), "request", trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(attribute.String("url.path", r.URL.Path)))
 		defer span.End()
 		inner.ServeHTTP(w, r.WithContext(ctx))
 	}))
@@ -180,6 +200,56 @@ func TestTraceOfARealRequest(t *testing.T) {
 	}
 	if len(servers) != 2 || !found {
 		t.Errorf("%d requests, and nobody has waited behind GET /hold/{it}:\n%s", len(servers), strings.Join(lines(s.spans.Ended(), time.Now()), "\n"))
+	}
+}
+
+// A request that opens its session again has two waits and two holds, one after another. Together they are as long as
+// the server's span says, and the second wait names its holder.
+func TestTraceOfARealReopen(t *testing.T) {
+	t.Parallel()
+	s := serveSite(t)
+	ann := s.Client(func(s *session.Session) { s.Login("ann") })
+	var all sync.WaitGroup
+	all.Go(func() { get(t, ann, s.URL+"/again") })
+	<-s.freed
+	all.Go(func() { get(t, ann, s.URL+"/hold/it") })
+	<-s.enter
+	close(s.again)
+	eventually(t, s, func(measured string) bool { return strings.Contains(measured, "latchkey.state=waits") })
+	s.free()
+	all.Wait()
+
+	ended := s.spans.Ended()
+	server := ended[slices.IndexFunc(ended, func(span sdktrace.ReadOnlySpan) bool {
+		return span.SpanKind() == trace.SpanKindServer && slices.Contains(span.Attributes(), attribute.String("url.path", "/again"))
+	})]
+	var names []string
+	var behind []string
+	sums, last := make(map[string]float64), server.StartTime()
+	for _, span := range ended {
+		if span.Parent().SpanID() != server.SpanContext().SpanID() || span.SpanKind() != trace.SpanKindInternal {
+			continue
+		}
+		if span.StartTime().Before(last) {
+			t.Errorf("%q starts at %v, before %v", span.Name(), span.StartTime(), last)
+		}
+		last = span.EndTime()
+		names = append(names, span.Name())
+		sums[span.Name()] += span.EndTime().Sub(span.StartTime()).Seconds()
+		for _, a := range span.Attributes() {
+			if a.Key == behindKey {
+				behind = append(behind, a.Value.AsString())
+			}
+		}
+	}
+	if !slices.Equal(names, []string{"session wait", "session hold", "session wait", "session hold"}) || !slices.Equal(behind, []string{"GET /hold/{it}"}) {
+		t.Errorf("the spans are %q, behind %q", names, behind)
+	}
+	for _, a := range server.Attributes() {
+		name, ok := map[attribute.Key]string{waitKey: "session wait", holdKey: "session hold"}[a.Key]
+		if ok && math.Abs(a.Value.AsFloat64()-sums[name]) > 1e-6 {
+			t.Errorf("%s is %v, and the spans %q are %v s long", a.Key, a.Value.AsFloat64(), name, sums[name])
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ var happenings = map[string]struct {
 	name, unit, description string
 	hows                    []string
 }{
-	"began": {"latchkey.session.began", "{session}", "Sessions whose first record was stored, perhaps by a login.",
+	"began": {"latchkey.session.began", "{session}", "Sessions that were stored for the first time, perhaps by a login.",
 		[]string{"", "login"}},
 	"renewed": {"latchkey.session.renewed", "{session}", "Sessions that got a new ID, by a login or by Renew.",
 		[]string{"renew", "login"}},

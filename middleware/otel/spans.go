@@ -12,14 +12,16 @@ import (
 )
 
 // trace makes spans of an event, as children of the server's span. They are made afterwards, with the times at which
-// things have happened, and so a span of Redis is a sibling of the wait or hold to which it belongs.
+// things have happened. Therefore a span of Redis is no child of the wait or hold.
 func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
 	switch e := e.(type) {
 	case *middleware.RequestEvent:
 		server.SetAttributes(o.requestAttributes(e)...)
 		t := o.tracer(server)
-		traceWait(ctx, t, e)
-		traceHold(ctx, t, e)
+		for i := range e.Holds {
+			traceWait(ctx, t, e, i)
+			traceHold(ctx, t, e, i)
+		}
 	case *middleware.ExchangeEvent:
 		if !o.options.LeaveRedis {
 			traceExchange(ctx, o.tracer(server), e)
@@ -39,53 +41,57 @@ func (o *observer) tracer(server trace.Span) trace.Tracer {
 
 // requestAttributes are for the server's span, so that traces can be searched for requests that waited.
 func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.KeyValue {
-	attributes := append(make([]attribute.KeyValue, 0, 10),
+	attributes := append(make([]attribute.KeyValue, 0, 11),
 		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome),
 		waitKey.Float64(e.Waited.Seconds()), holdKey.Float64(e.Held.Seconds()),
-		runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
+		passedKey.Bool(e.Passed), runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
 	if o.options.SessionID && e.Session != "" {
 		attributes = append(attributes, semconv.SessionID(e.Session))
 	}
 	return attributes
 }
 
-// traceWait makes the span of the wait for the lock. It ends when the session was opened or the request gave up. A
-// request that has waited again after a Reopen has one span, which is as long as all its waits.
-func traceWait(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent) {
-	if e.Waited <= 0 {
+// traceWait makes the span of a wait for the lock: from when the request asked for it until it had the lock or gave up.
+func traceWait(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, i int) {
+	h := e.Holds[i]
+	end, failed := h.Acquired, ""
+	if end.IsZero() { // it was in vain
+		end, failed = h.Released, failureOf(e, i)
+	}
+	if end.Equal(h.Asked) {
 		return
 	}
-	start := e.Arrived
-	if !e.Acquired.IsZero() {
-		start = later(e.Arrived, e.Acquired.Add(-e.Waited))
+	attributes := append(make([]attribute.KeyValue, 0, 5), modeKey.String(modeName(e.Mode)), queueKey.Int(h.Queue))
+	if h.Behind != "" {
+		attributes = append(attributes, behindKey.String(h.Behind))
 	}
-	attributes := append(make([]attribute.KeyValue, 0, 6),
-		modeKey.String(modeName(e.Mode)), queueKey.Int(e.Queue), passedKey.Bool(e.Passed))
-	if e.Behind != "" {
-		attributes = append(attributes, behindKey.String(e.Behind))
+	if h.BehindProcess != "" {
+		attributes = append(attributes, behindProcessKey.String(h.BehindProcess))
 	}
-	if e.BehindProcess != "" {
-		attributes = append(attributes, behindProcessKey.String(e.BehindProcess))
-	}
-	kind := ""
-	if e.Acquired.IsZero() {
-		kind = kindOf(e)
-	}
-	record(ctx, t, "session wait", trace.SpanKindInternal, start, start.Add(e.Waited), kind, attributes)
+	record(ctx, t, "session wait", trace.SpanKindInternal, h.Asked, end, failed, attributes)
 }
 
-// traceHold makes the span from the time at which the session was acquired until it was committed for the last time.
-func traceHold(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent) {
-	if e.Held <= 0 {
+// traceHold makes the span of the time for which the request had the lock. The outcome is that of the last commit, so
+// only the last hold has it.
+func traceHold(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, i int) {
+	h := e.Holds[i]
+	if h.Acquired.IsZero() {
 		return
 	}
-	end := e.Committed
-	if end.IsZero() {
-		end = e.Acquired.Add(e.Held)
+	attributes := append(make([]attribute.KeyValue, 0, 3), modeKey.String(modeName(e.Mode)))
+	if i == len(e.Holds)-1 {
+		attributes = append(attributes, outcomeKey.String(e.Outcome))
 	}
-	attributes := append(make([]attribute.KeyValue, 0, 3),
-		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome))
-	record(ctx, t, "session hold", trace.SpanKindInternal, e.Acquired, end, kindOf(e), attributes)
+	record(ctx, t, "session hold", trace.SpanKindInternal, h.Acquired, h.Released, failureOf(e, i), attributes)
+}
+
+// failureOf is the error.type of a hold or of a wait in vain. Only the last may have one: if the request has gone on
+// after a failure, the event still has its kind, but another outcome.
+func failureOf(e *middleware.RequestEvent, i int) string {
+	if i < len(e.Holds)-1 || e.Outcome != "failed" {
+		return ""
+	}
+	return kindOf(e)
 }
 
 // traceExchange makes the span of an exchange with Redis, as the convention for Redis says. Keys and values are never
@@ -115,11 +121,4 @@ func record(ctx context.Context, t trace.Tracer, name string, kind trace.SpanKin
 		span.SetStatus(codes.Error, failed)
 	}
 	span.End(trace.WithTimestamp(end))
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +78,7 @@ func TestTraceOfARequest(t *testing.T) {
 		&middleware.RequestEvent{
 			Session: "id", Label: "POST /login", Method: "POST", Route: "/login", Mode: middleware.Exclusive,
 			Arrived: at(0), Acquired: at(30), Committed: at(90), Done: at(91), Waited: 30 * time.Millisecond, Held: 60 * time.Millisecond,
+			Holds: []middleware.Hold{{Asked: at(0), Acquired: at(30), Released: at(90), Queue: 2, Behind: "GET /slow", BehindProcess: "web-2 pid 7"}},
 			Queue: 2, Behind: "GET /slow", BehindProcess: "web-2 pid 7", Runs: 1, RoundTrips: 2, Bytes: 300, Outcome: "renewed",
 		},
 	} {
@@ -86,8 +89,8 @@ func TestTraceOfARequest(t *testing.T) {
 		`client "EVALSHA take" 28–30 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take server.address=redis latchkey.redis.sent=100 latchkey.redis.received=400`,
 		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.batch.size=1`,
 		`internal "session hold" 30–90 latchkey.mode=exclusive latchkey.outcome=renewed`,
-		`internal "session wait" 0–30 latchkey.mode=exclusive latchkey.queue.length=2 latchkey.passed=false latchkey.behind.label=GET /slow latchkey.behind.process=web-2 pid 7`,
-		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed"`)
+		`internal "session wait" 0–30 latchkey.mode=exclusive latchkey.queue.length=2 latchkey.behind.label=GET /slow latchkey.behind.process=web-2 pid 7`,
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.passed=false latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed"`)
 	server := spans[len(spans)-1]
 	for _, s := range spans[:len(spans)-1] {
 		if s.Parent().SpanID() != server.SpanContext().SpanID() || s.InstrumentationScope().Name != scope {
@@ -106,12 +109,80 @@ func TestTraceOfARequestThatFails(t *testing.T) {
 		Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOPERM", Began: start, Took: time.Millisecond,
 	})
 	o.Observe(ctx, &middleware.RequestEvent{
-		Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
+		Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0,
+		Holds: []middleware.Hold{{Asked: start, Released: start.Add(time.Second)}}, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
 	})
 	same(t, lines(ended(), start),
 		`client "EVALSHA take" 0–1 failed: NOPERM db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
-		`internal "session wait" 0–1000 failed: timeout latchkey.mode=exclusive latchkey.queue.length=0 latchkey.passed=false error.type=timeout`,
-		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0`)
+		`internal "session wait" 0–1000 failed: timeout latchkey.mode=exclusive latchkey.queue.length=0 error.type=timeout`,
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.passed=false latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0`)
+}
+
+// A request that writes in mode Optimistic asks for the lock at its commit, and one that opens its session again asks
+// anew. Each wait and each hold is a span of its own, with its own times: in between the request holds nothing. What
+// has become of the session, and what has failed, belongs to the last of them.
+func TestTraceOfSeveralHolds(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	first := middleware.Hold{Asked: at(100), Acquired: at(130), Released: at(140), Behind: "GET /slow"}
+	inVain := middleware.Hold{Asked: at(200), Released: at(300), Behind: "GET /other"}
+	second := middleware.Hold{Asked: at(400), Acquired: at(410), Released: at(500), Queue: 3}
+	const (
+		firstWait  = `internal "session wait" 100–130 latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /slow`
+		vainWait   = `internal "session wait" 200–300 latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other`
+		secondWait = `internal "session wait" 400–410 latchkey.mode=optimistic latchkey.queue.length=3`
+	)
+	for name, c := range map[string]struct {
+		event middleware.RequestEvent
+		spans []string
+	}{
+		"opened again": {middleware.RequestEvent{Outcome: "saved", Kind: "timeout", Holds: []middleware.Hold{first, inVain, second}}, []string{
+			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`, vainWait,
+			secondWait, `internal "session hold" 410–500 latchkey.mode=optimistic latchkey.outcome=saved`,
+		}},
+		"its second commit fails": {middleware.RequestEvent{Outcome: "failed", Kind: "lost", Holds: []middleware.Hold{first, second}}, []string{
+			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`,
+			secondWait, `internal "session hold" 410–500 failed: lost latchkey.mode=optimistic latchkey.outcome=failed error.type=lost`,
+		}},
+		"opened again in vain": {middleware.RequestEvent{Outcome: "failed", Kind: "timeout", Holds: []middleware.Hold{first, inVain}}, []string{
+			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`,
+			`internal "session wait" 200–300 failed: timeout latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other error.type=timeout`,
+		}},
+		"it only reads": {middleware.RequestEvent{Outcome: "unchanged", Acquired: at(1), Committed: at(500)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, ended := sampled(t)
+			e := c.event
+			e.Mode, e.Arrived, e.Done = middleware.Optimistic, start, at(600)
+			traced(Options{}).Observe(ctx, &e)
+			spans := ended()
+			same(t, lines(spans[:len(spans)-1], start), c.spans...)
+		})
+	}
+}
+
+// The page names the attributes of spans, so that traces can be searched for them.
+func TestPageNamesTheAttributesOfSpans(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, ended := sampled(t)
+	o := traced(Options{SessionID: true})
+	for _, e := range manyEvents() {
+		o.Observe(ctx, e)
+	}
+	for _, s := range ended() {
+		for _, a := range s.Attributes() {
+			ours := !strings.HasPrefix(string(a.Key), "db.") // the others are the convention's
+			if ours && !strings.Contains(string(page), "`"+string(a.Key)+"`") {
+				t.Errorf("the page does not name %s, which %q has", a.Key, s.Name())
+			}
+		}
+	}
 }
 
 // The spans that are made with options: IDs only if they are wanted, no spans of Redis if the client makes them.
