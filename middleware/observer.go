@@ -163,8 +163,8 @@ type ExchangeEvent struct {
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the record was deleted or evicted, or has expired
-//	            unavailable   Redis failed while the request still held the session. (If a request's own commit fails, its
-//	                          RequestEvent has the error.)
+//	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or the
+//	                          holder's own commit may have been stored. If it has failed otherwise, no lock is lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	released    free          this process has released the lock, and no other process waited
 //	            process       this process has released the lock, and another process waited
