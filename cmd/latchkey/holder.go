@@ -17,7 +17,7 @@ type holder struct {
 	Since   *time.Time `json:"since,omitempty"`   // by the clock of its host
 	Held    float64    `json:"held_seconds"`      // from then to now
 	Lease   float64    `json:"lease_seconds"`     // that is left
-	Waiting int        `json:"waiting"`           // processes, not requests
+	Waiting int        `json:"waiting"`           // other processes, not requests
 	Passing bool       `json:"passing"`           // the lock is on its way to a waiting process
 }
 

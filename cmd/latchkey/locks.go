@@ -13,7 +13,8 @@ import (
 
 const locksAbout = `Shows which sessions are held now, the longest first: since when, by which
 process and request, what is left of the lease, which a live holder extends,
-and how many processes (not requests) wait.
+and how many other processes wait. Requests that wait in the holder's own
+process are not counted.
 It looks for locks by SCAN on each master, with pauses.
 `
 

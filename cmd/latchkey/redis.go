@@ -54,6 +54,11 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 	}
 	r.client = client
 	r.hasReplied.Store(true)
+	if client.Mode() == rueidis.ClientModeCluster && len(client.Nodes()) == 0 {
+		// One node of the URL was away, and rueidis looked for the others before it was connected to any. A command
+		// with a key makes it look again.
+		r.doAll(ctx, client, [][]string{{"GET", o.prefix}})
+	}
 	if client.Mode() == rueidis.ClientModeStandalone {
 		if err := r.isServer(ctx); err != nil {
 			return nil, r.explained(err)

@@ -11,7 +11,8 @@ import (
 
 const topAbout = `Shows the busiest sessions of all processes, every second, until it is
 interrupted: in what share of the looks of the last minute each was held, how
-many processes (not requests) wait now, and who holds it, or has held it last.
+many other processes wait now, and who holds it, or has held it last.
+Requests that wait in the holder's own process are not counted.
 A look sees only what is held at its moment, so the share is an estimate, and a
 session that is only held briefly appears after some looks.
 With --json each look is a line. On a terminal q ends it, too.

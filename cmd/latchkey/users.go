@@ -24,7 +24,7 @@ type loggedIn struct {
 	Sessions  int        `json:"sessions"`
 	LastLogin time.Time  `json:"last_login"`
 	LastUsed  *time.Time `json:"last_used,omitempty"`
-	Expires   *time.Time `json:"expires,omitempty"` // when all of the sessions will have expired; nil: not known
+	Expires   *time.Time `json:"expires,omitempty"` // when the user's last session expires; nil: not known
 
 	newest string // the session that began last; its record names the user
 }
