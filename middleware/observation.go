@@ -118,6 +118,17 @@ func (o *observation) Sized(bytes int) {
 	}
 }
 
+// uncancelled is the observation as a context that does not end.
+type uncancelled observation
+
+func (*uncancelled) Deadline() (end time.Time, ok bool) { return end, false }
+func (*uncancelled) Done() <-chan struct{}              { return nil }
+func (*uncancelled) Err() error                         { return nil }
+func (u *uncancelled) Value(key any) any                { return (*observation)(u).Value(key) }
+
+// WithoutCancel implements records.Collector.
+func (o *observation) WithoutCancel() context.Context { return (*uncancelled)(o) }
+
 // lasting is the context of an observation for observers, which does not end with the request.
 type lasting observation
 

@@ -67,7 +67,7 @@ func (t *tenure) commit(ctx context.Context) {
 	next = t.next(now)
 	x, revision := t.roundTrip(next, now)
 	x.Holds = version - t.stored
-	ctx = context.WithoutCancel(ctx)
+	ctx = withoutCancel(ctx)
 	if t.isShort(now) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, t.latest())

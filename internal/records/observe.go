@@ -40,6 +40,8 @@ type Found = lease.Found
 
 // A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey].
 type Collector interface {
+	// WithoutCancel is context.WithoutCancel of the Collector's context.
+	WithoutCancel() context.Context
 	// Found returns the memory for what a Take has found: empty, and used until Opened is called.
 	Found() *Found
 	Exchanged(*Exchange)
@@ -91,6 +93,15 @@ func same(a, b any) bool {
 
 // observed reports whether there are observers.
 func (s *Engine) observed() bool { return s.observers.Load() != nil }
+
+// withoutCancel is context.WithoutCancel. For a Collector that would cost an allocation, and another each time that it is
+// looked for.
+func withoutCancel(ctx context.Context) context.Context {
+	if c, ok := ctx.(Collector); ok {
+		return c.WithoutCancel()
+	}
+	return context.WithoutCancel(ctx)
+}
 
 // collectorIn returns the Collector of a context, or nil.
 func collectorIn(ctx context.Context) Collector {

@@ -40,7 +40,7 @@ func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Conte
 	s.sized(ctx, size)
 	err := t.fits(size)
 	if err == nil {
-		err = s.saveLoaded(context.WithoutCancel(ctx), id, read, record, t)
+		err = s.saveLoaded(withoutCancel(ctx), id, read, record, t)
 	}
 	return record, failed("saving", id, err)
 }

@@ -3,7 +3,7 @@ package scripting
 import (
 	"context"
 	"errors"
-	"strconv"
+	"math"
 	"strings"
 	"time"
 
@@ -100,10 +100,17 @@ func size(value any) (n int) {
 	return n
 }
 
-// digits returns how many bytes a number takes as text.
-func digits(n int64) int {
-	var text [20]byte
-	return len(strconv.AppendInt(text[:0], n, 10))
+// digits returns how many bytes a number takes as text. Its loop is faster than to write the text.
+func digits(n int64) (size int) {
+	if n < 0 {
+		size, n = 1, -max(n, -math.MaxInt64)
+	}
+	for next := int64(10); n >= next; next *= 10 {
+		if size++; next > math.MaxInt64/10 {
+			break
+		}
+	}
+	return size + 1
 }
 
 // status returns the first word of a refusal, which names its kind, such as OOM. It is "ERR" if Redis gave no kind.

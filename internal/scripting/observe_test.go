@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,5 +115,15 @@ func TestTheServerIsObserved(t *testing.T) {
 	}
 	if got.Node != "node-2:6379" || got.Moved != 1 || got.Asked != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The size of a number is that of its text.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int64{0, 1, 9, 10, 99, 100, 1764140000000, math.MaxInt64 / 10, math.MaxInt64 - 1, math.MaxInt64, -1, -10, math.MinInt64 + 1, math.MinInt64} {
+		if got, want := digits(n), len(strconv.FormatInt(n, 10)); got != want {
+			t.Errorf("%d has %d, want %d", n, got, want)
+		}
 	}
 }
