@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -62,12 +63,34 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Signal sends a signal. It fails the test if the process has ended.
+// Signal sends a signal. It fails the test if the process has ended. After SIGSTOP it waits until the process has stopped.
 func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	tb.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
 		tb.Fatal(err)
 	}
+	if s == syscall.SIGSTOP {
+		if err := p.Await(p.hasStopped); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// hasStopped reports whether all threads have stopped. One of them gets SIGSTOP, and on a busy machine the others may go on
+// for a tenth of a second. Where the system does not tell, it returns true.
+func (p *Process) hasStopped() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		state := stat[bytes.LastIndexByte(stat, ')')+1:] // behind the name, which may have any bytes
+		if !bytes.HasPrefix(state, []byte(" T")) {
+			return false
+		}
+	}
+	return true
 }
 
 // Await waits until ready returns true. It returns an error after half a minute, or if the process ends
