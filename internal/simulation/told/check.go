@@ -67,6 +67,7 @@ type Request struct {
 type Story struct {
 	Began     time.Time
 	TTL       time.Duration
+	Lifetime  time.Duration // 0: it ends no session
 	Strict    bool // there were no faults
 	Requests  []Request
 	Endings   []history.Ending

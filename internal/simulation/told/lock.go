@@ -50,10 +50,13 @@ func (j *judge) endedOpen(e Event, x *middleware.SessionEvent) {
 	switch {
 	case r == nil || r.event == nil || !r.found() && !r.event.Began || r.first.Open > j.since(x.Time):
 		j.broken(rule, r, "%s was not open at %v", x.Session, j.since(x.Time))
-	case j.Strict && !j.over(x.Session) && r.last.Done-r.first.Open < j.TTL:
+	case j.Strict && !j.over(x.Session) && r.last.Done-r.first.Open < j.TTL && !j.mayBeTooOld(x.Time):
 		j.broken(rule, r, "nobody has ended %s, and it had not expired at %v", x.Session, j.since(x.Time))
 	}
 }
+
+// mayBeTooOld reports whether a session may have reached the end of its lifetime by then.
+func (j *judge) mayBeTooOld(at time.Time) bool { return j.Lifetime > 0 && j.since(at) >= j.Lifetime }
 
 // over reports whether the end of a session is told, perhaps under a later ID.
 func (j *judge) over(id string) bool {

@@ -99,7 +99,8 @@ func (w *World) judge() Result {
 	for _, c := range w.calls {
 		w.told.Requests = append(w.told.Requests, c.told())
 	}
-	w.told.Began, w.told.TTL, w.told.Endings, w.told.Strict = w.began, w.plan.Options.TTL, w.allEndings(), w.plan.Strict()
+	w.told.Began, w.told.Endings, w.told.Strict = w.began, w.allEndings(), w.plan.Strict()
+	w.told.TTL, w.told.Lifetime = w.plan.Options.TTL, w.plan.Options.Lifetime
 	violations = append(violations, told.Check(w.told)...)
 	for _, text := range w.wrong {
 		violations = append(violations, history.Violation{Rule: "nothing is left behind", Text: text})
