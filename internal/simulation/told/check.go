@@ -68,7 +68,7 @@ type Story struct {
 	Began     time.Time
 	TTL       time.Duration
 	Lifetime  time.Duration // 0: it ends no session
-	Strict    bool // there were no faults
+	Strict    bool          // there were no faults
 	Requests  []Request
 	Endings   []history.Ending
 	Events    []Event
