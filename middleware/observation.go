@@ -23,7 +23,7 @@ type observation struct {
 	task, hold      *trace.Task
 	found           records.Found // by the Take that is under way
 
-	mu       sync.Mutex // guards the rest. It is locked last, and no other code is called with it held
+	mu       sync.Mutex // guards the rest. It is locked last, and only backlogs are called with it held
 	event    RequestEvent
 	holding  time.Time // since when the request holds its session; zero: it does not
 	keeping  bool      // notes are kept
@@ -118,24 +118,16 @@ func (o *observation) Sized(bytes int) {
 	}
 }
 
-// uncancelled is the observation as a context that does not end.
-type uncancelled observation
-
-func (*uncancelled) Deadline() (end time.Time, ok bool) { return end, false }
-func (*uncancelled) Done() <-chan struct{}              { return nil }
-func (*uncancelled) Err() error                         { return nil }
-func (u *uncancelled) Value(key any) any                { return (*observation)(u).Value(key) }
-
-// WithoutCancel implements records.Collector.
-func (o *observation) WithoutCancel() context.Context { return (*uncancelled)(o) }
-
-// lasting is the context of an observation for observers, which does not end with the request.
+// lasting is the observation as a context that does not end with the request: for commits, and for observers.
 type lasting observation
 
 func (*lasting) Deadline() (end time.Time, ok bool) { return end, false }
 func (*lasting) Done() <-chan struct{}              { return nil }
 func (*lasting) Err() error                         { return nil }
-func (l *lasting) Value(key any) any                { return l.Context.Value(key) }
+func (l *lasting) Value(key any) any                { return (*observation)(l).Value(key) }
+
+// WithoutCancel implements records.Collector.
+func (o *observation) WithoutCancel() context.Context { return (*lasting)(o) }
 
 // A region is one of the execution trace, or none.
 type region struct{ *trace.Region }

@@ -38,8 +38,8 @@ func groupedFindings(all []finding) (groups []group) {
 // servers counts those of one kind.
 type servers struct{ all, replied int }
 
-// printFindings prints the findings, of which those that are ok only with --verbose. of has how many servers of
-// each kind there are.
+// printFindings prints the findings: those that are ok only with --verbose. of says how many servers of each kind there
+// are.
 func (j *job) printFindings(all []finding, of map[string]servers) {
 	counts := map[string]int64{}
 	changes := false

@@ -27,8 +27,7 @@ import (
 type night struct {
 	name  string
 	start func(t *testing.T) (url string)
-	// says is what a command must print, on any stream, and its exit status. Commands that are not named, such as
-	// those that are added later, are under "".
+	// says is what a command must print, on any stream, and its exit status. "" is for all commands that are not named.
 	says map[string]verdict
 	// id and user are what the commands ask for, if not first and ann.
 	id, user func() string

@@ -134,7 +134,7 @@ func (n *node) ownKey() (key string) {
 
 var errDemoted = errors.New("it has just become a replica: a failover is under way")
 
-// masters returns the servers that have sessions, also those that are away. There is at least one.
+// masters returns the servers that have sessions, at least one. A master that is away is among them.
 func (r *redis) masters(ctx context.Context) ([]*node, error) {
 	all, err := r.find(ctx, true)
 	if err == nil && len(all) == 0 {

@@ -85,7 +85,7 @@ func TestStatsOfAPrefix(t *testing.T) {
 	}
 }
 
-// What was found on a master that failed before its end is not counted: the sum of a part looks like all.
+// If a master fails halfway, stats leaves out what it has counted there: half a sum would look like a whole one.
 func TestStatsLeavesOutWhatFailed(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")

@@ -11,7 +11,7 @@ import (
 const (
 	// window is how many looks count: those of about the last minute.
 	window = 60
-	// knownAtMost bounds how many sessions are looked up in each look, beside those that are held.
+	// knownAtMost is how many sessions that are not held a look asks for at most.
 	knownAtMost = 500
 )
 
@@ -48,7 +48,7 @@ func (r *ranking) find(id string, node string) {
 	b.node, b.found = node, r.looks
 }
 
-// add adds a look at the sessions for which looked returns true. held are the holders of those that are held.
+// add adds a look. looked reports whether the look has reached a session, and held has the holders that it has found.
 func (r *ranking) add(held []holder, looked func(b *busy) bool, now time.Time) {
 	r.times = append(r.times[max(0, len(r.times)-window+1):], now)
 	r.looks++
@@ -107,7 +107,7 @@ func (r *ranking) busiest() []*busy {
 	return list
 }
 
-// compareBusy puts the busiest first, and of equally busy ones those that others wait for.
+// compareBusy puts the busiest session first. Of equally busy sessions the one with most waiters comes first.
 func compareBusy(a, b *busy) int {
 	return cmp.Or(cmp.Compare(b.Busy, a.Busy), b.Waiting-a.Waiting, cmp.Compare(b.heldIn&1, a.heldIn&1), cmp.Compare(b.Held, a.Held))
 }

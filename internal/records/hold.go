@@ -75,7 +75,7 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
 	}
 	if s.observed() {
-		s.wantsToKnow(ctx, &h.ticket)
+		s.noteFound(ctx, &h.ticket)
 	}
 	for again := err == nil; again; {
 		var head bool

@@ -141,8 +141,8 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 	}
 }
 
-// wantsToKnow lets a ticket note what it finds, if a Collector wants to know.
-func (s *Engine) wantsToKnow(ctx context.Context, t *lease.Ticket[*Hold]) {
+// noteFound lets a ticket note what it finds in line, if there is a Collector.
+func (s *Engine) noteFound(ctx context.Context, t *lease.Ticket[*Hold]) {
 	if c := collectorIn(ctx); c != nil {
 		t.Found = c.Found()
 	}

@@ -1,0 +1,154 @@
+package middleware_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// A request that waits knows for whom, how long, and how many stood before it.
+func TestAWaitIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		o := middleware.Options{Observers: []middleware.Observer{w}, LockWait: 3 * time.Second}
+		s, v := begun(t, r, o, app())
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		first := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		second := v.start(s.URL + "/add")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		free().want(t, 200, "stored")
+		(<-first).want(t, 200, "501")
+		(<-second).want(t, 200, "502")
+		all := requestsIn(w.takeAll())
+		if len(all) != 3 {
+			t.Fatalf("%d events", len(all))
+		}
+		slices.SortFunc(all, func(a, b *middleware.RequestEvent) int { return a.Arrived.Compare(b.Arrived) })
+		for i, want := range []struct {
+			waited, held time.Duration
+			queue        int
+			behind       string
+			passed       bool
+		}{{0, 2 * time.Second, 0, "", false}, {2 * time.Second, 0, 0, "GET /pause", false}, {time.Second, 0, 1, "GET /pause", true}} {
+			e := all[i]
+			if e.Waited != want.waited || e.Held != want.held || e.Queue != want.queue || e.Behind != want.behind || e.Passed != want.passed || e.BehindProcess != "" {
+				t.Errorf("request %d: waited %v, held %v, %d before it, behind %q, passed %v; want %+v", i, e.Waited, e.Held, e.Queue, e.Behind, e.Passed, want)
+			}
+			if e.Acquired.Sub(e.Arrived) != want.waited || e.Done.Before(e.Committed) || e.Committed.Before(e.Acquired) {
+				t.Errorf("request %d: its times are %v, %v, %v, %v", i, e.Arrived, e.Acquired, e.Committed, e.Done)
+			}
+		}
+		// A wait that is in vain.
+		free = v.hold(s.URL + "/pause")
+		v.get(s.URL+"/add").want(t, 503, "*")
+		e := w.one(t)
+		if e.Kind != "timeout" || e.Outcome != "failed" || !errors.Is(e.Err, store.ErrTimeout) || e.Waited != 3*time.Second || !e.Acquired.IsZero() {
+			t.Errorf("%+v", e)
+		}
+		if h := e.Holds; len(h) != 1 || !h[0].Acquired.IsZero() || h[0].Released.Sub(h[0].Asked) != e.Waited || h[0].Behind != "GET /pause" {
+			t.Errorf("its holds are %+v", h)
+		}
+		free()
+	})
+}
+
+// A request that asks for its session again has an entry for each time, with the times and the holder that it met.
+func TestEachHoldIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		handle(mux, "/again", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			waitUntilFree(req)
+			must(t, s.Reopen(req.Context()))
+			time.Sleep(time.Second)
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		w.takeAll()
+		again := v.hold(s.URL + "/again")
+		free := v.hold(s.URL + "/pause")
+		done := make(chan answer)
+		go func() { done <- again() }()
+		time.Sleep(2 * time.Second)
+		free().want(t, 200, "stored")
+		(<-done).want(t, 200, "")
+		var e *middleware.RequestEvent
+		for _, one := range requestsIn(w.takeAll()) {
+			if one.Route == "/again" {
+				e = one
+			}
+		}
+		if len(e.Holds) != 2 {
+			t.Fatalf("%d holds, want 2", len(e.Holds))
+		}
+		first, second := e.Holds[0], e.Holds[1]
+		if first.Acquired != e.Acquired || first.Released.Before(first.Acquired) || first.Behind != "" {
+			t.Errorf("the first hold is %+v", first)
+		}
+		if second.Asked.Before(first.Released) || second.Acquired.Sub(second.Asked) != 2*time.Second || second.Behind != "GET /pause" ||
+			second.Released.Sub(second.Acquired) != time.Second || second.Released != e.Committed {
+			t.Errorf("the second hold is %+v", second)
+		}
+		if e.Waited != 2*time.Second || e.Held != time.Second || e.Behind != "" {
+			t.Errorf("altogether it waited %v and held %v, behind %q", e.Waited, e.Held, e.Behind)
+		}
+	})
+}
+
+// A lock that is released is told, and whether another process has waited for it.
+func TestAReleaseIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		here, there := &witness{}, &witness{}
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{here}}, app())
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{there}}, app())
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/add").want(t, 200, "1")
+		here.takeAll()
+		free := v.hold(s.URL + "/pause")
+		waits := v.start(elsewhere.URL + "/add")
+		time.Sleep(time.Second) // it is in Redis's queue
+		free().want(t, 200, "stored")
+		(<-waits).want(t, 200, "501")
+		if got := happenings(here.takeAll()); !slices.Equal(got, []string{"released process"}) {
+			t.Errorf("the holder was told %q", got)
+		}
+		if got := happenings(there.takeAll()); !slices.Equal(got, []string{"released free"}) {
+			t.Errorf("the next holder was told %q", got)
+		}
+	})
+}
+
+// Leases that are extended and locks that are lost are told, with the reason.
+func TestLeasesAreObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: 3 * time.Second}), middleware.Options{Observers: []middleware.Observer{w}, MaxHold: 10 * time.Second}, app())
+		v := s.visitor(t)
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		time.Sleep(1500 * time.Millisecond)
+		if got := happenings(w.takeAll()); !slices.Equal(got, []string{"extended"}) {
+			t.Errorf("after half a lease: %q", got)
+		}
+		time.Sleep(10 * time.Second)
+		got := happenings(w.takeAll())
+		if !slices.Contains(got, "lost max_hold") {
+			t.Errorf("after MaxHold: %q", got)
+		}
+		free().want(t, 503, "*")
+		if e := w.one(t); e.Kind != "lost" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
