@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -295,12 +296,18 @@ var mistakes = []mistake{
 	}},
 	{"it must allow three connections", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t, "--maxclients", "20")
+		var last net.Conn
 		for range 30 {
 			conn, err := net.Dial("tcp", s.Addr)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
+			last = conn
+		}
+		// Until Redis has refused the last one, it may not have accepted the first.
+		if refusal, err := io.ReadAll(last); !strings.Contains(string(refusal), "max number of clients") {
+			t.Fatalf("%q, %v", refusal, err)
 		}
 		return s.URL, nil, nil
 	}},
