@@ -31,13 +31,13 @@ func TestFailover(t *testing.T) {
 		return len(heir.Keys(t)) == len(old.Keys(t))
 	})
 
-	old.Stop(t)
+	old.Pause(t) // a killed one may not start again: Valkey 8.0 sometimes cannot read the configuration that it has saved
 	var got report
 	r := call(t, url, "stats", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != exitError {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if gone := []away{{old.Addr, "connection refused"}}; !slices.Equal(got.Away, gone) || got.Sessions == 0 || got.Sessions >= n || len(got.Masters) != 2 {
+	if gone := []away{{old.Addr, "no reply within 2s"}}; !slices.Equal(got.Away, gone) || got.Sessions == 0 || got.Sessions >= n || len(got.Masters) != 2 {
 		t.Errorf("while it is away: %+v", got)
 	}
 	noFix(t, url)
@@ -50,7 +50,7 @@ func TestFailover(t *testing.T) {
 	noFix(t, url)
 
 	// The old master comes back, believes for a moment that it is the master, and may say CLUSTERDOWN.
-	old.Restart(t)
+	old.Resume(t)
 	redistest.Eventually(t, "all is counted again", func() bool {
 		var got report
 		r := call(t, url, "stats", "--json")
