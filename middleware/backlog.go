@@ -29,8 +29,8 @@ type told struct {
 const maxBacklog = 1 << 16
 
 // Exchanged and Noticed implement records.Observer.
-func (b *backlog) Exchanged(ctx context.Context, x *records.Exchange) {
-	b.add(ctx, (*ExchangeEvent)(x))
+func (b *backlog) Exchanged(ctx context.Context, x records.Exchange) {
+	b.add(ctx, (*ExchangeEvent)(&x))
 }
 func (b *backlog) Noticed(ctx context.Context, n *records.Notice) { b.add(ctx, (*SessionEvent)(n)) }
 
@@ -66,7 +66,7 @@ func (b *backlog) run() {
 			ended = true
 			return
 		}
-		b.sessions.tell(b.observer, context.WithoutCancel(next.ctx), next.event)
+		b.sessions.tell(context.WithoutCancel(next.ctx), []Event{next.event}, []*backlog{b}, 0)
 	}
 }
 
@@ -85,30 +85,32 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 	return next, true, dropped
 }
 
-// tellAll tells all observers of the events of a request, in the goroutine of the request. It leaves out the first calls.
-// If an observer calls runtime.Goexit, the rest is told while the goroutine ends.
-func (s *Sessions) tellAll(ctx context.Context, events []Event, first int) {
-	calls := len(events) * len(s.backlogs)
-	defer func() {
-		if first < calls {
-			s.tellAll(ctx, events, first)
-		}
-	}()
-	for first < calls {
-		e, b := events[first/len(s.backlogs)], s.backlogs[first%len(s.backlogs)]
-		first++
-		s.tell(b.observer, ctx, e)
+// tell tells observers of events: of each event all observers, before the next. It leaves out the first calls. If an
+// observer panics, that is logged, and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine
+// ends.
+func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog, call int) {
+	if len(to) == 0 {
+		return
 	}
-}
-
-// tell tells one observer. If it panics, that is logged.
-func (s *Sessions) tell(o Observer, ctx context.Context, e Event) {
+	done := false
 	defer func() {
+		if done {
+			return
+		}
 		if v := recover(); v != nil {
 			s.logObserver("an observer has panicked", slog.Any("panic", v))
 		}
+		s.tell(ctx, events, to, call)
 	}()
-	o.Observe(ctx, e)
+	o := call % len(to)
+	for _, e := range events[call/len(to):] {
+		for ; o < len(to); o++ {
+			call++
+			to[o].observer.Observe(ctx, e)
+		}
+		o = 0
+	}
+	done = true
 }
 
 func (s *Sessions) logObserver(message string, attr slog.Attr) {

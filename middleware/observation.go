@@ -19,34 +19,60 @@ import (
 type observation struct {
 	context.Context // of the request as it came in, in its task of the execution trace
 	sessions        *Sessions
-	rq              *request // of the latest run; nil in Update
-	task, hold      *trace.Task
-	found           records.Found // by the Take that is under way
+	task            *trace.Task
 
-	mu       sync.Mutex // guards the rest. It is locked last, and only backlogs are called with it held
-	event    RequestEvent
-	holding  time.Time // since when the request holds its session; zero: it does not
-	keeping  bool      // notes are kept
-	finished bool      // the event is the observers' now
-	kept     []Event
-	asked    Hold // what is known of a hold that is being waited for
+	mu    sync.Mutex // guards the notes. It is locked last, and only backlogs are called with it held
+	notes *notes     // nil: the request is done, and its notes are the observers'
+}
+
+// notes are what an observation has noted. Other requests use them again, since so much memory for each request would
+// cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
+// observation, which has none any more.
+type notes struct {
+	rq      *request // of the latest run; nil in Update
+	hold    *trace.Task
+	event   RequestEvent
+	holding time.Time // since when the request holds its session; zero: it does not
+	keeping bool      // events are kept
+	kept    []Event
+	found   records.Found // by the Take that is under way
+	asked   Hold          // what is known of a hold that is being waited for
 
 	// Room, so that nearly all requests need no further memory.
-	few [6]Event
-	one [1]Hold
+	few       [4]Event
+	one       [1]Hold
+	exchanges [2]ExchangeEvent
+	exchanged int // how many of exchanges are used
 }
+
+var usedNotes = sync.Pool{New: func() any { return new(notes) }}
 
 // observe begins an observation of something that arrived then, or returns nil if nobody wants to know.
 func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation {
 	if len(s.backlogs) == 0 && !trace.IsEnabled() {
 		return nil
 	}
-	o := &observation{Context: ctx, sessions: s, keeping: true, event: RequestEvent{Arrived: arrived}}
-	o.kept, o.event.Holds = o.few[:0], o.one[:0]
+	n := usedNotes.Get().(*notes)
+	n.event.Arrived, n.keeping = arrived, true
+	n.kept, n.event.Holds = n.few[:0], n.one[:0]
+	o := &observation{Context: ctx, sessions: s, notes: n}
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
 	}
 	return o
+}
+
+// lock returns the notes with mu locked, or nil if there is nothing to note.
+func (o *observation) lock() *notes {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	n := o.notes
+	if n == nil {
+		o.mu.Unlock()
+	}
+	return n
 }
 
 // Value implements context.Context.
@@ -57,35 +83,59 @@ func (o *observation) Value(key any) any {
 	return o.Context.Value(key)
 }
 
-// Found implements records.Collector.
+// Found implements records.Collector. A request finishes after its Take, since request.mu is held by both.
 func (o *observation) Found() *records.Found {
-	o.found = records.Found{}
-	return &o.found
+	n := o.lock()
+	if n == nil {
+		return nil
+	}
+	defer o.mu.Unlock()
+	n.found = records.Found{}
+	return &n.found
 }
 
 // Exchanged implements records.Collector.
-func (o *observation) Exchanged(x *records.Exchange) {
+func (o *observation) Exchanged(x records.Exchange) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.finished {
-		o.event.RoundTrips++
+	n := o.notes
+	if n != nil {
+		n.event.RoundTrips++
 	}
-	o.keep((*ExchangeEvent)(x), o.keeping)
+	if n == nil || !n.keeping {
+		later := ExchangeEvent(x)
+		o.passOn(&later)
+		return
+	}
+	n.exchange(ExchangeEvent(x))
+}
+
+// exchange keeps an exchange, in the notes if there is room.
+func (n *notes) exchange(x ExchangeEvent) {
+	if n.exchanged == len(n.exchanges) {
+		more := x
+		n.kept = append(n.kept, &more)
+		return
+	}
+	room := &n.exchanges[n.exchanged]
+	n.exchanged++
+	*room = x
+	n.kept = append(n.kept, room)
 }
 
 // Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
 func (o *observation) Noticed(n *records.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.keep((*SessionEvent)(n), o.keeping && n.What != "lost")
-}
-
-// keep keeps an event, or gives it to the backlogs. It is called with mu held.
-func (o *observation) keep(e Event, keep bool) {
-	if keep {
-		o.kept = append(o.kept, e)
+	if o.notes == nil || !o.notes.keeping || n.What == "lost" {
+		o.passOn((*SessionEvent)(n))
 		return
 	}
+	o.notes.kept = append(o.notes.kept, (*SessionEvent)(n))
+}
+
+// passOn gives an event to the backlogs. It is called with mu held.
+func (o *observation) passOn(e Event) {
 	for _, b := range o.sessions.backlogs {
 		b.add((*lasting)(o), e)
 	}
@@ -93,16 +143,16 @@ func (o *observation) keep(e Event, keep bool) {
 
 // Opened implements records.Collector.
 func (o *observation) Opened(now records.Opened) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	e := &o.event
-	if o.finished {
+	n := o.lock()
+	if n == nil {
 		return
 	}
+	defer o.mu.Unlock()
+	e := &n.event
 	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
-	o.asked = Hold{Queue: now.Ahead, Behind: now.Behind, BehindProcess: now.Process}
+	n.asked = Hold{Queue: now.Ahead, Behind: now.Behind, BehindProcess: now.Process}
 	e.Passed = e.Passed || now.Passed
 	if now.Bytes > 0 {
 		e.Bytes = now.Bytes
@@ -111,10 +161,9 @@ func (o *observation) Opened(now records.Opened) {
 
 // Sized implements records.Collector.
 func (o *observation) Sized(bytes int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.finished {
-		o.event.Bytes = bytes
+	if n := o.lock(); n != nil {
+		n.event.Bytes = bytes
+		o.mu.Unlock()
 	}
 }
 
@@ -148,60 +197,60 @@ func (o *observation) region(name string) region {
 
 // waited tells that the request, by its label, has waited for the lock, and whether it has acquired it.
 func (o *observation) waited(label string, d time.Duration, acquired bool, now time.Time) {
-	if o == nil {
+	n := o.lock()
+	if n == nil {
 		return
 	}
-	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.event.Label, o.event.Waited = label, o.event.Waited+d
-	h := o.asked
-	o.asked, h.Asked = Hold{}, now.Add(-d)
-	if !acquired {
+	n.event.Label, n.event.Waited = label, n.event.Waited+d
+	h := n.asked
+	n.asked, h.Asked = Hold{}, now.Add(-d)
+	if acquired {
+		h.Acquired = now
+		o.holds(n, now)
+	} else {
 		h.Released = now
-		o.event.Holds = append(o.event.Holds, h)
-		return
 	}
-	h.Acquired = now
-	o.event.Holds = append(o.event.Holds, h)
-	o.holds(now)
+	n.event.Holds = append(n.event.Holds, h)
 }
 
 // holdsOn tells that the second run of a handler goes on with the lock that the first run has acquired.
 func (o *observation) holdsOn(now time.Time) {
-	if o == nil {
-		return
+	if n := o.lock(); n != nil {
+		o.holds(n, now)
+		o.mu.Unlock()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.holds(now)
 }
 
 // holds is called with mu held.
-func (o *observation) holds(since time.Time) {
-	o.holding = since
+func (o *observation) holds(n *notes, since time.Time) {
+	n.holding = since
 	if o.task != nil { // a task, since another goroutine may end it, which a region does not allow
-		_, o.hold = trace.NewTask(o.Context, "latchkey hold")
+		_, n.hold = trace.NewTask(o.Context, "latchkey hold")
 	}
 }
 
 // opened tells that the session with this id is open. If from is none, nothing is stored yet.
 func (o *observation) opened(id string, from origin) {
-	if o == nil {
+	n := o.lock()
+	if n == nil {
 		return
 	}
-	now := time.Now()
-	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.keeping = true
+	n.keeping = true
 	if from == none {
 		return
 	}
-	o.event.Session = id
+	n.event.Session = id
 	if o.task != nil {
 		trace.Log(o.Context, "session", id)
 	}
-	if o.event.Acquired.IsZero() {
-		o.event.Acquired = now
+	switch {
+	case !n.event.Acquired.IsZero():
+	case from == locked:
+		n.event.Acquired = n.holding
+	default:
+		n.event.Acquired = time.Now()
 	}
 }
 
@@ -210,23 +259,23 @@ var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", 
 
 // committed tells of a commit that was tried. It is called with request.mu held.
 func (o *observation) committed(do action, err error) {
-	if o == nil || err != nil { // the error is told by failed, or the handler runs again
+	if err != nil { // it is told by failed, or the handler runs again
 		return
 	}
-	now := time.Now()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.event.Committed, o.event.Outcome = now, outcomes[do]
+	if n := o.lock(); n != nil {
+		n.event.Committed, n.event.Outcome = time.Now(), outcomes[do]
+		o.mu.Unlock()
+	}
 }
 
 // did tells what the request has done to its session's id.
 func (o *observation) did(e event) {
-	if o == nil {
+	n := o.lock()
+	if n == nil {
 		return
 	}
-	o.mu.Lock()
 	defer o.mu.Unlock()
-	r := &o.event
+	r := &n.event
 	r.Began = r.Began || e.do == create
 	r.Renewed = r.Renewed || e.do == renew
 	r.LoggedIn = r.LoggedIn || e.how == "login"
@@ -235,122 +284,110 @@ func (o *observation) did(e event) {
 
 // abandoned tells that the handler has panicked before its commit.
 func (o *observation) abandoned() {
-	if o == nil {
+	n := o.lock()
+	if n == nil {
 		return
 	}
-	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.event.Err == nil {
-		o.event.Outcome = "abandoned"
+	if n.event.Err == nil {
+		n.event.Outcome = "abandoned"
 	}
 }
 
 // released tells that the request does not hold its session any more.
 func (o *observation) released() {
-	if o == nil {
-		return
+	if n := o.lock(); n != nil {
+		n.released()
+		o.mu.Unlock()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.holding.IsZero() {
-		end := o.event.Committed
-		if end.Before(o.holding) { // this hold has no commit that has succeeded
+}
+
+func (n *notes) released() {
+	if !n.holding.IsZero() {
+		end := n.event.Committed
+		if end.Before(n.holding) { // this hold has no commit that has succeeded
 			end = time.Now()
 		}
-		o.event.Held += end.Sub(o.holding)
-		o.holding = time.Time{}
-		o.event.Holds[len(o.event.Holds)-1].Released = end
+		n.event.Held += end.Sub(n.holding)
+		n.holding = time.Time{}
+		n.event.Holds[len(n.event.Holds)-1].Released = end
 	}
-	if o.hold != nil {
-		o.hold.End()
-		o.hold = nil
+	if n.hold != nil {
+		n.hold.End()
+		n.hold = nil
 	}
 }
 
 // failed tells that the session's part of the request has failed.
 func (o *observation) failed(err error, kind string) {
-	if o == nil {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.finished { // a change that comes late may come from a goroutine that outlives the request
-		o.event.Err, o.event.Kind, o.event.Outcome = err, kind, "failed"
+	if n := o.lock(); n != nil {
+		n.event.Err, n.event.Kind, n.event.Outcome = err, kind, "failed"
+		o.mu.Unlock()
 	}
 }
 
 // cameWith tells how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
 // other reasons.
 func (o *observation) cameWith(unknownKey, refused int) {
-	if o == nil || unknownKey+refused == 0 {
+	if unknownKey+refused == 0 {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.event.UnknownKey, o.event.Refused = unknownKey, refused
+	if n := o.lock(); n != nil {
+		n.event.UnknownKey, n.event.Refused = unknownKey, refused
+		o.mu.Unlock()
+	}
 }
 
 // dead tells that the session of a cookie has ended or expired.
 func (o *observation) dead() {
-	if o == nil {
-		return
+	if n := o.lock(); n != nil {
+		n.event.Dead++
+		o.mu.Unlock()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.event.Dead++
 }
 
 // runs tells that the handler is about to run, or the function of an Update.
 func (o *observation) runs() {
-	if o == nil {
-		return
+	if n := o.lock(); n != nil {
+		n.event.Runs++
+		o.mu.Unlock()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.event.Runs++
 }
 
 // tell tells what was kept, and keeps nothing any more until the session is opened again. It is called with nothing
 // held.
 func (o *observation) tell() {
-	if o == nil {
-		return
+	if n := o.lock(); n != nil {
+		kept := n.kept
+		n.kept, n.keeping = nil, false
+		o.mu.Unlock()
+		o.sessions.tell((*lasting)(o), kept, o.sessions.backlogs, 0)
 	}
-	o.sessions.tellAll((*lasting)(o), o.take(), 0)
-}
-
-// take returns what was kept.
-func (o *observation) take() []Event {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	kept := o.kept
-	o.kept, o.keeping = nil, false
-	return kept
 }
 
 // finish tells what is left, and then the request's event if it has used a session.
 func (o *observation) finish() {
-	if o == nil {
+	n := o.lock()
+	if n == nil {
 		return
 	}
-	o.released()
+	n.released()
+	o.notes = nil // from now on nothing is noted
+	o.mu.Unlock()
 	if o.task != nil {
 		defer o.task.End()
 	}
-	kept := o.take()
-	o.mu.Lock()
-	o.finished = true // from now on the event does not change
-	o.mu.Unlock()
-	e := &o.event
+	e := &n.event
 	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
-		if o.rq != nil {
-			e.describe(o.rq)
-			o.rq = nil // an observer may keep the event
+		if n.rq != nil {
+			e.describe(n.rq)
 		}
 		e.Done = time.Now()
-		kept = append(kept, e)
+		n.kept = append(n.kept, e)
 	}
-	o.sessions.tellAll((*lasting)(o), kept, 0)
+	o.sessions.tell((*lasting)(o), n.kept, o.sessions.backlogs, 0)
+	*n = notes{} // not after a runtime.Goexit: then an observer may still be told
+	usedNotes.Put(n)
 }
 
 // describe says which request it was, when that is over.

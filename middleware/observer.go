@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -24,7 +25,9 @@ import (
 //
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
 // if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
-// does is told to it, too. An event may be kept, but must not be changed.
+// does is told to it, too.
+//
+// An event must not be changed, and is valid until Observe returns: keep its Clone.
 //
 // Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
 // a metric: there are too many of them.
@@ -39,7 +42,11 @@ type Observer interface {
 }
 
 // An Event is a [*RequestEvent], an [*ExchangeEvent] or a [*SessionEvent].
-type Event interface{ isEvent() }
+type Event interface {
+	// Clone returns a copy that may be kept and changed.
+	Clone() Event
+	isEvent()
+}
 
 // A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
 // returned and the session is saved. A request without a session, whose cookie is missing and whose handler has set
@@ -166,8 +173,7 @@ type ExchangeEvent struct {
 //	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or the
 //	                          holder's own commit may have been stored. If it has failed otherwise, no lock is lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
-//	released    free          this process has released the lock, and no other process waited
-//	            process       this process has released the lock, and another process waited
+//	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock that a lost reply may have left behind was removed in the background
 type SessionEvent struct {
 	// Session is the public ID.
@@ -180,6 +186,19 @@ type SessionEvent struct {
 	// Err is why a lock was lost or not extended.
 	Err error
 }
+
+// Clone implements [Event].
+func (e *RequestEvent) Clone() Event {
+	c := *e
+	c.Holds = slices.Clone(e.Holds)
+	return &c
+}
+
+// Clone implements [Event].
+func (e *ExchangeEvent) Clone() Event { c := *e; return &c }
+
+// Clone implements [Event].
+func (e *SessionEvent) Clone() Event { c := *e; return &c }
 
 func (*RequestEvent) isEvent()  {}
 func (*ExchangeEvent) isEvent() {}

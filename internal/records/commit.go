@@ -94,11 +94,9 @@ func (t *tenure) commit(ctx context.Context) {
 		t.sweep(next.text)
 	case next.text == "":
 		t.lapse(errFreed)
-		how := "free"
 		if others {
-			how = "process"
+			t.engine.notice(ctx, heard, t.id, "handed_over", "", nil)
 		}
-		t.engine.notice(ctx, heard, t.id, "released", how, nil)
 	case vacant: // if that request has left, settle sends another commit
 		t.grant(next.label)
 	case t.hold != nil:

@@ -42,9 +42,10 @@ type Found = lease.Found
 type Collector interface {
 	// WithoutCancel is context.WithoutCancel of the Collector's context.
 	WithoutCancel() context.Context
-	// Found returns the memory for what a Take has found: empty, and used until Opened is called.
+	// Found returns the memory for what a Take has found: empty, and used until Opened is called. It is nil if nobody
+	// wants to know.
 	Found() *Found
-	Exchanged(*Exchange)
+	Exchanged(Exchange) // by value, which allocates nothing
 	Noticed(*Notice)
 	Opened(Opened)
 	// Sized is called when a record was read without the lock, and before it is sent.
@@ -57,7 +58,7 @@ type CollectorKey struct{}
 // An Observer is told what no Collector takes.
 type Observer interface {
 	// Exchanged and Noticed are called with mutexes held: they only take a note.
-	Exchanged(context.Context, *Exchange)
+	Exchanged(context.Context, Exchange)
 	Noticed(context.Context, *Notice)
 }
 
@@ -110,7 +111,7 @@ func collectorIn(ctx context.Context) Collector {
 }
 
 // exchanged tells of an exchange.
-func (s *Engine) exchanged(ctx context.Context, x *Exchange) {
+func (s *Engine) exchanged(ctx context.Context, x Exchange) {
 	if c := collectorIn(ctx); c != nil {
 		c.Exchanged(x)
 		return
@@ -163,6 +164,7 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
+	h.ticket.Found = nil
 	c.Opened(o)
 }
 

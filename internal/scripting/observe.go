@@ -34,7 +34,7 @@ type purpose struct {
 
 // Observe makes the runner call tell after each exchange, in the goroutine of the round trip. If tell is nil, it calls
 // nothing.
-func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
+func (r *Runner) Observe(tell func(context.Context, Exchange)) {
 	if tell == nil {
 		r.observer.Store(nil)
 		return
@@ -48,12 +48,8 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	if tell == nil {
 		return r.do(ctx, slot, commands)
 	}
-	seen := &struct { // one allocation for both
-		Exchange
-		way transport.Routed
-	}{Exchange: Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}}
-	x, way := &seen.Exchange, &seen.way
-	way.Context = ctx
+	x := Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}
+	way := &transport.Routed{Context: ctx}
 	if p.script != nil {
 		x.Script = p.script.name
 	}

@@ -21,8 +21,8 @@ var happenings = map[string]struct {
 	"lost": {"latchkey.lock.lost", "{lock}", "Locks that their holder has lost.",
 		[]string{"lease", "max_hold", "taken", "changed", "ended", "gone", "unavailable"}},
 	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", []string{""}},
-	"released": {"latchkey.lock.released", "{lock}", "Locks that this process has released.",
-		[]string{"free", "process"}},
+	"handed_over": {"latchkey.lock.handed_over", "{lock}", "Locks that this process has released, and for which another process has waited.",
+		[]string{""}},
 	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", []string{""}},
 }
 

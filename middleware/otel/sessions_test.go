@@ -20,7 +20,7 @@ func TestWhatHappensToSessions(t *testing.T) {
 		&middleware.SessionEvent{Session: "id", What: "lost", How: "lease", Err: errors.New("…")},
 		&middleware.SessionEvent{Session: "id", What: "extended"},
 		&middleware.SessionEvent{Session: "id", What: "extended", Err: context.DeadlineExceeded},
-		&middleware.SessionEvent{Session: "id", What: "released", How: "process"},
+		&middleware.SessionEvent{Session: "id", What: "handed_over"},
 		&middleware.SessionEvent{Session: "id", What: "swept"},
 		&middleware.SessionEvent{Session: "id", What: "what a later version tells"})
 	same(t, measured(t, reader),
@@ -31,7 +31,7 @@ func TestWhatHappensToSessions(t *testing.T) {
 		"latchkey.lock.lost latchkey.how=lease sum=1",
 		"latchkey.lock.extended sum=1",
 		"latchkey.lock.extended error.type=timeout sum=1",
-		"latchkey.lock.released latchkey.how=process sum=1",
+		"latchkey.lock.handed_over sum=1",
 		"latchkey.lock.swept sum=1")
 }
 

@@ -11,7 +11,7 @@ import (
 
 // locks judges what is told of locks.
 func (j *judge) locks() {
-	released := make(map[place][]time.Duration)
+	handedOver := make(map[place][]time.Duration)
 	for _, e := range j.Events {
 		x, ok := e.What.(*middleware.SessionEvent)
 		switch {
@@ -22,9 +22,9 @@ func (j *judge) locks() {
 			j.broken("a lock that is swept was asked for", nil, "%s at %v", x.Session, j.since(x.Time))
 		case x.What == "ended_open":
 			j.endedOpen(e, x)
-		case x.What == "released":
+		case x.What == "handed_over":
 			at := placeOf(e.Mark, x.Session)
-			released[at] = append(released[at], j.since(x.Time))
+			handedOver[at] = append(handedOver[at], j.since(x.Time))
 		}
 	}
 	for _, r := range j.requests {
@@ -35,8 +35,8 @@ func (j *judge) locks() {
 	for _, line := range j.acquired() {
 		at := placeOf(line[0].Mark, line[0].first.Cookie)
 		for i, r := range line {
-			if i > 0 && r.event.Passed && within(released[at], line[i-1].event.Acquired, r.event.Acquired, j.Began) && !j.others(at, line[i-1], r) {
-				j.broken("who passes a session on is told", r, "the session was released before, by #%d or after it", line[i-1].first.Number)
+			if i > 0 && r.event.Passed && within(handedOver[at], line[i-1].event.Acquired, r.event.Acquired, j.Began) && !j.others(at, line[i-1], r) {
+				j.broken("who passes a session on is told", r, "the session was handed over before, by #%d or after it", line[i-1].first.Number)
 			}
 		}
 	}

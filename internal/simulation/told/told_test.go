@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 		"ended while it is open":     {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end"); t.happened(14, 2, "ended_open", "") }, ""},
 		"not ended while it is open": {func(t *tale) { t.happened(14, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
 		"ended before it is open":    {func(t *tale) { t.happened(11, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
-		"released, and passed on":    {func(t *tale) { t.happened(14, 2, "released", "free") }, "who passes a session on is told"},
+		"handed over, and passed on": {func(t *tale) { t.happened(14, 2, "handed_over", "") }, "who passes a session on is told"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := newTale()

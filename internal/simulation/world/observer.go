@@ -47,7 +47,7 @@ func (o *witness) Observe(ctx context.Context, e middleware.Event) {
 	w := o.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told.Events = append(w.told.Events, told.Event{Mark: o.mark(ctx), At: w.now(), What: e})
+	w.told.Events = append(w.told.Events, told.Event{Mark: o.mark(ctx), At: w.now(), What: e.Clone()})
 }
 
 // A badObserver has the plan's manner.
