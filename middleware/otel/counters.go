@@ -11,10 +11,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A meter makes instruments, and knows its counters.
+// A meter makes instruments, and knows its counters and batches.
 type meter struct {
 	metric.Meter
 	counters []*counter
+	batches  []interface{ flush() }
 }
 
 // A counter is counted here, and added to OpenTelemetry's when metrics are collected: each Add of its SDK would cost a
@@ -58,6 +59,9 @@ func (c *counter) of(attributes ...attribute.KeyValue) *count {
 
 // flush is called when metrics are collected.
 func (m *meter) flush(ctx context.Context) {
+	for _, b := range m.batches { // these count, too
+		b.flush()
+	}
 	for _, c := range m.counters {
 		c.flush(ctx)
 	}

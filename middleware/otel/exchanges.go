@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
@@ -20,9 +21,17 @@ var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 2.5
 // exchanges are the metrics of ExchangeEvents.
 type exchanges struct {
 	duration     metric.Float64Histogram
-	batch        metric.Int64Histogram
+	commits      metric.Int64Histogram
 	moved, asked *count
 	series       *table[exchangeKey, []metric.RecordOption]
+	batch        *batch[exchangeSample]
+}
+
+// An exchangeSample is what is measured of an exchange.
+type exchangeSample struct {
+	exchangeKey
+	took  time.Duration
+	holds int
 }
 
 // An exchangeKey is what the attributes of an exchange depend on. failure is the error.type if there is no reply.
@@ -32,12 +41,12 @@ type exchangeKey struct {
 }
 
 // newExchanges leaves the metric of the convention out if the client of Redis has it.
-func newExchanges(m *meter, left bool) exchanges {
+func newExchanges(m *meter, left bool) *exchanges {
 	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
 		"Times another node of the cluster had to be asked.")
-	x := exchanges{
+	x := &exchanges{
 		duration: noop.Float64Histogram{},
-		batch: made(m.Int64Histogram("latchkey.commit.batch.size", metric.WithUnit("{request}"),
+		commits: made(m.Int64Histogram("latchkey.commit.batch.size", metric.WithUnit("{request}"),
 			metric.WithDescription("Requests whose changes one commit has stored."),
 			metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128))),
 		moved:  redirects.of(howKey.String("moved")),
@@ -49,6 +58,8 @@ func newExchanges(m *meter, left bool) exchanges {
 			metric.WithDescription("Duration of database client operations."),
 			metric.WithExplicitBucketBoundaries(exchangeTimes...)))
 	}
+	x.batch = &batch[exchangeSample]{measure: func(s exchangeSample) { x.record(context.Background(), s) }}
+	m.batches = append(m.batches, x.batch)
 	return x
 }
 
@@ -64,14 +75,24 @@ func newExchangeTable() *table[exchangeKey, []metric.RecordOption] {
 	return newTable(bound, series, full)
 }
 
-func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent) {
-	x.duration.Record(ctx, e.Took.Seconds(), x.series.of(exchangeKeyOf(e))...)
-	if e.Holds > 0 {
-		x.batch.Record(ctx, int64(e.Holds))
+// measure measures an exchange: later, unless its request is sampled.
+func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sampled bool) {
+	s := exchangeSample{exchangeKeyOf(e), e.Took, e.Holds}
+	if sampled {
+		x.record(ctx, s)
+	} else {
+		x.batch.add(s)
 	}
 	if e.Moved|e.Asked != 0 {
 		x.moved.Add(int64(e.Moved))
 		x.asked.Add(int64(e.Asked))
+	}
+}
+
+func (x *exchanges) record(ctx context.Context, s exchangeSample) {
+	x.duration.Record(ctx, s.took.Seconds(), x.series.of(s.exchangeKey)...)
+	if s.holds > 0 {
+		x.commits.Record(ctx, int64(s.holds))
 	}
 }
 

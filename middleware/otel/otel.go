@@ -67,8 +67,8 @@ func New(o Options) middleware.Observer {
 
 type observer struct {
 	options   Options
-	requests  requests
-	exchanges exchanges
+	requests  *requests
+	exchanges *exchanges
 	sessions  sessions
 	attached  *attached
 }
@@ -79,15 +79,12 @@ func (o *observer) Attach(s *middleware.Sessions) { o.attached.add(s) }
 // Observe is called by package middleware.
 func (o *observer) Observe(ctx context.Context, e middleware.Event) {
 	span := trace.SpanFromContext(ctx)
-	if !span.SpanContext().IsSampled() {
-		// Exemplars look for a span at each measurement. There is none, and an empty context is searched faster.
-		ctx = context.Background()
-	}
+	sampled := span.SpanContext().IsSampled()
 	switch e := e.(type) {
 	case *middleware.RequestEvent:
-		o.requests.measure(ctx, e)
+		o.requests.measure(ctx, e, sampled)
 	case *middleware.ExchangeEvent:
-		o.exchanges.measure(ctx, e)
+		o.exchanges.measure(ctx, e, sampled)
 	case *middleware.SessionEvent:
 		o.sessions.measure(e)
 	}

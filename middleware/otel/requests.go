@@ -2,6 +2,7 @@ package otellatchkey
 
 import (
 	"context"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
@@ -22,6 +23,14 @@ type requests struct {
 	size                              metric.Int64Histogram
 	reruns, unknownKey, refused, dead *count
 	series                            *table[requestKey, requestSeries]
+	batch                             *batch[requestSample]
+}
+
+// A requestSample is what is measured of a request.
+type requestSample struct {
+	requestKey
+	waited, hold time.Duration
+	size         int // 0: it is not measured
 }
 
 // A requestKey is what the attributes of a request depend on.
@@ -36,12 +45,12 @@ type requestSeries struct {
 	wait, hold []metric.RecordOption
 }
 
-func newRequests(m *meter) requests {
+func newRequests(m *meter) *requests {
 	total := m.counter("latchkey.requests", "{request}", "Requests that used their session.")
 	reruns := m.counter("latchkey.request.reruns", "{rerun}",
 		"Further runs of handlers, since another request had changed the session during an Optimistic run.")
 	rejected := m.counter("latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")
-	return requests{
+	r := &requests{
 		wait: made(m.Float64Histogram("latchkey.session.wait.duration", metric.WithUnit("s"),
 			metric.WithDescription("Time for which a request has waited for the lock of its session, with the exchanges with Redis that acquire it."),
 			metric.WithExplicitBucketBoundaries(waits...))),
@@ -57,6 +66,9 @@ func newRequests(m *meter) requests {
 		dead:       rejected.of(howKey.String("dead")),
 		series:     newRequestTable(total),
 	}
+	r.batch = &batch[requestSample]{measure: func(s requestSample) { r.record(context.Background(), s) }}
+	m.batches = append(m.batches, r.batch)
+	return r
 }
 
 func newRequestTable(total *counter) *table[requestKey, requestSeries] {
@@ -101,18 +113,16 @@ func (k requestKey) hold() []attribute.KeyValue {
 	return attributes
 }
 
-func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent) {
-	held := e.Held > 0
-	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), e.Route, e.Passed, held})
-	series.count.Add(1)
-	if held || e.Waited > 0 {
-		r.wait.Record(ctx, e.Waited.Seconds(), series.wait...)
+// measure measures a request: later, unless it is sampled, which its measurements have as an exemplar.
+func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, sampled bool) {
+	s := requestSample{requestKey{e.Mode, e.Outcome, kindOf(e), e.Route, e.Passed, e.Held > 0}, e.Waited, e.Held, 0}
+	if e.RoundTrips > 0 { // not for those that a session was passed to: a hot session has one record
+		s.size = e.Bytes
 	}
-	if held {
-		r.hold.Record(ctx, e.Held.Seconds(), series.hold...)
-	}
-	if e.Bytes > 0 && e.RoundTrips > 0 { // not for those that a session was passed to: a hot session has one record
-		r.size.Record(ctx, int64(e.Bytes))
+	if sampled {
+		r.record(ctx, s)
+	} else {
+		r.batch.add(s)
 	}
 	if e.Runs > 1 {
 		r.reruns.Add(int64(e.Runs - 1))
@@ -121,6 +131,20 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent) {
 		r.unknownKey.Add(int64(e.UnknownKey))
 		r.refused.Add(int64(e.Refused))
 		r.dead.Add(int64(e.Dead))
+	}
+}
+
+func (r *requests) record(ctx context.Context, s requestSample) {
+	series := r.series.of(s.requestKey)
+	series.count.Add(1)
+	if s.held || s.waited > 0 {
+		r.wait.Record(ctx, s.waited.Seconds(), series.wait...)
+	}
+	if s.held {
+		r.hold.Record(ctx, s.hold.Seconds(), series.hold...)
+	}
+	if s.size > 0 {
+		r.size.Record(ctx, int64(s.size))
 	}
 }
 
