@@ -65,12 +65,12 @@ func (r *report) failures() error {
 func (r *report) summary() string {
 	if r.config.against != "" {
 		return "## New ÷ old\n\n" + comparison(r.results) +
-			"\n## What must hold\n\n" + mustHold(rulesAgainst(), r.results)
+			"\n## What must hold\n\n" + mustHold(rulesAgainst(), r.results, ofRounds)
 	}
 	if r.config.observed() {
-		return "## What must hold\n\n" + mustHold(rulesObserved(r.config.contenders), r.results)
+		return "## What must hold\n\n" + mustHold(rulesObserved(r.config.contenders), r.results, ofMedian)
 	}
-	return "## What must hold\n\n" + mustHold(rules(), r.results) + capacity(r.results)
+	return "## What must hold\n\n" + mustHold(rules(), r.results, ofRounds) + capacity(r.results)
 }
 
 // String returns the whole report, as Markdown.

@@ -131,7 +131,7 @@ func TestMustHold(t *testing.T) {
 		{"hot", []int{4}, "round", atMost(0.75), versus(app.SCS, roundTime)},
 		{"crowd", nil, "commands", atMost(3), our(commands)},
 		{"crowd", nil, "most ÷ least", atMost(1.3), our(unevenness)},
-	}, results); got != want {
+	}, results, ofRounds); got != want {
 		t.Errorf("the verdicts are\n%s\nthey must be\n%s", got, want)
 	}
 }

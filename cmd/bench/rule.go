@@ -69,21 +69,31 @@ func rulesAgainst() []rule {
 	}
 }
 
-// rulesObserved are for -peer latchkey,… with observers: how fast Latchkey is with an observer, compared with none.
+// rulesObserved are for -peer latchkey,… with observers: how fast Latchkey is with an observer, compared with none in the
+// same server.
 func rulesObserved(contenders []contender) (all []rule) {
 	for _, c := range contenders {
-		if !c.Observed {
+		if c.Share == 0 {
 			continue
 		}
 		all = append(all,
 			rule{"hot", nil, "speed, " + c.Title, atLeast(c.Share), func(r *result) []float64 {
-				return paired(r.find(app.Latchkey), r.find(c.Name), func(without, with sample) float64 { return roundTime.of(without) / roundTime.of(with) })
+				return ratiosOf(r, c.Beside, c.Name, roundTime)
 			}},
 			rule{"spread", nil, "throughput, " + c.Title, atLeast(c.Share), func(r *result) []float64 {
-				return ratios(r.find(c.Name), r.find(app.Latchkey), throughput)
+				return ratiosOf(r, c.Name, c.Beside, throughput)
 			}})
 	}
 	return all
+}
+
+// ratiosOf divides the figures of one peer by those of another, if both were measured.
+func ratiosOf(r *result, over, under string, f figure) []float64 {
+	a, b := r.find(over), r.find(under)
+	if a == nil || b == nil {
+		return nil
+	}
+	return ratios(a, b, f)
 }
 
 // our is a figure of Latchkey.
@@ -98,13 +108,7 @@ func our(f figure) func(*result) []float64 {
 
 // versus is the ratio to a peer in each round.
 func versus(name string, f figure) func(*result) []float64 {
-	return func(r *result) []float64 {
-		ours, theirs := r.find(app.Latchkey), r.find(name)
-		if ours == nil || theirs == nil {
-			return nil
-		}
-		return ratios(ours, theirs, f)
-	}
+	return func(r *result) []float64 { return ratiosOf(r, app.Latchkey, name, f) }
 }
 
 // keptShare is one figure for all rounds: no round may lose a write.
@@ -117,29 +121,40 @@ func keptShare(r *result) []float64 {
 	return nil
 }
 
+// A spread writes the median of some numbers, and a range.
+type spread struct {
+	title string
+	of    func([]float64) string
+}
+
+var (
+	ofRounds = spread{"median (range of the rounds)", withRange}
+	ofMedian = spread{"median (range of the medians of many more rounds)", withLikely} // for limits near 1
+)
+
 // mustHold applies rules to their cells, and returns a table as Markdown.
-func mustHold(rules []rule, results []*result) string {
-	rows := [][]string{{"", "median (range of the rounds)", "limit", "met"}}
+func mustHold(rules []rule, results []*result, s spread) string {
+	rows := [][]string{{"", s.title, "limit", "met"}}
 	for _, rule := range rules {
 		for _, r := range results {
 			if r.name == rule.workload && (rule.in == nil || slices.Contains(rule.in, r.n)) {
-				rows = append(rows, rule.judge(r))
+				rows = append(rows, rule.judge(r, s))
 			}
 		}
 	}
 	return markdown(rows)
 }
 
-func (u rule) judge(r *result) []string {
+func (u rule) judge(r *result, s spread) []string {
 	name := fmt.Sprintf("%s: %s", r.cell, u.what)
 	numbers := u.of(r)
 	switch {
 	case len(numbers) == 0:
 		return []string{name, "not measured", u.limit.String(), "–"}
 	case u.limit.met(median(numbers)):
-		return []string{name, withRange(numbers), u.limit.String(), "yes"}
+		return []string{name, s.of(numbers), u.limit.String(), "yes"}
 	default:
-		return []string{name, withRange(numbers), u.limit.String(), "**no**"}
+		return []string{name, s.of(numbers), u.limit.String(), "**no**"}
 	}
 }
 

@@ -152,6 +152,12 @@ func withRange(numbers []float64) string {
 	return fmt.Sprintf("**%s** (%s–%s)", number(median(numbers)), number(slices.Min(numbers)), number(slices.Max(numbers)))
 }
 
+// withLikely returns the median of the numbers, with the range that likely returns.
+func withLikely(numbers []float64) string {
+	low, high := likely(numbers)
+	return fmt.Sprintf("**%.2f** (%.2f–%.2f)", median(numbers), low, high)
+}
+
 // number writes two decimals, or three digits in all, or two digits if two decimals would leave nothing.
 func number(f float64) string {
 	switch {

@@ -30,7 +30,8 @@ type Peer struct {
 	Lock  string // the name of its lock, if the lock can be used without sessions
 	// Observed: it is Latchkey with an observer, and only measured if it is named.
 	Observed bool
-	Share    float64 // how fast it must be at least, compared with Latchkey without an observer
+	Share    float64 // how fast it must be at least, compared with Beside; 0: it is what another is compared with
+	Beside   string  // the name of a peer
 	open     func(Config) (backend, error)
 }
 

@@ -16,15 +16,16 @@ import (
 // observedPeers are Latchkey with an observer. Older versions, which -against builds, have none.
 func observedPeers() []Peer {
 	return []Peer{
-		{Name: "noop", Title: "an observer that does nothing", Locks: true, Observed: true, Share: 0.98, open: observed(nothing{})},
-		{Name: "metrics", Title: "OpenTelemetry's metrics", Locks: true, Observed: true, Share: 0.97, open: observed(metrics())},
-		{Name: "traces", Title: "metrics, and traces of which 1 % are sampled", Locks: true, Observed: true, Share: 0.96, open: traced},
+		{Name: "noop", Title: "an observer that does nothing", Locks: true, Observed: true, Share: 0.98, Beside: Latchkey, open: observed(nothing{})},
+		{Name: "metrics", Title: "OpenTelemetry's metrics", Locks: true, Observed: true, Share: 0.97, Beside: Latchkey, open: observed(metrics())},
+		{Name: "spans", Title: "no observer, and a span of the server, of which 1 % are sampled", Locks: true, Observed: true, open: traced()},
+		{Name: "traces", Title: "metrics, and traces of which 1 % are sampled", Locks: true, Observed: true, Share: 0.96, Beside: "spans", open: traced(metrics())},
 	}
 }
 
-func observed(by middleware.Observer) func(Config) (backend, error) {
+func observed(by ...middleware.Observer) func(Config) (backend, error) {
 	return func(c Config) (backend, error) {
-		return openLatchkeyWith(c, middleware.Options{Observers: []middleware.Observer{by}})
+		return openLatchkeyWith(c, middleware.Options{Observers: by})
 	}
 }
 
@@ -38,18 +39,21 @@ func metrics() middleware.Observer {
 	})
 }
 
-// traced also has what otelhttp makes at least: a span of the server for each request.
-func traced(c Config) (backend, error) {
-	tracer := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.TraceIDRatioBased(0.01))).Tracer("bench")
-	b, err := observed(metrics())(c)
-	serve := b.serve
-	b.serve = func(work func(*http.Request, values) int) http.Handler {
-		handler := serve(work)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, span := tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindServer))
-			defer span.End()
-			handler.ServeHTTP(w, r.WithContext(ctx))
-		})
+// traced also has what otelhttp makes at least: a span of the server for each request. A server has it without Latchkey,
+// too.
+func traced(by ...middleware.Observer) func(Config) (backend, error) {
+	return func(c Config) (backend, error) {
+		tracer := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.TraceIDRatioBased(0.01))).Tracer("bench")
+		b, err := observed(by...)(c)
+		serve := b.serve
+		b.serve = func(work func(*http.Request, values) int) http.Handler {
+			handler := serve(work)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, span := tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindServer))
+				defer span.End()
+				handler.ServeHTTP(w, r.WithContext(ctx))
+			})
+		}
+		return b, err
 	}
-	return b, err
 }
