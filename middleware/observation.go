@@ -43,6 +43,8 @@ type notes struct {
 	one       [1]Hold
 	exchanges [2]ExchangeEvent
 	exchanged int // how many of exchanges are used
+
+	lent bool // tell has some of this memory, perhaps in another goroutine and for longer than the request
 }
 
 var usedNotes = sync.Pool{New: func() any { return new(notes) }}
@@ -359,7 +361,7 @@ func (o *observation) runs() {
 func (o *observation) tell() {
 	if n := o.lock(); n != nil {
 		kept := n.kept
-		n.kept, n.keeping = nil, false
+		n.kept, n.keeping, n.lent = nil, false, n.lent || len(kept) > 0
 		o.mu.Unlock()
 		o.sessions.tell((*lasting)(o), kept, o.sessions.backlogs, 0)
 	}
@@ -386,8 +388,10 @@ func (o *observation) finish() {
 		n.kept = append(n.kept, e)
 	}
 	o.sessions.tell((*lasting)(o), n.kept, o.sessions.backlogs, 0)
-	*n = notes{} // not after a runtime.Goexit: then an observer may still be told
-	usedNotes.Put(n)
+	if !n.lent { // nor after a runtime.Goexit, which does not come here
+		*n = notes{}
+		usedNotes.Put(n)
+	}
 }
 
 // describe says which request it was, when that is over.

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"testing"
@@ -34,6 +35,44 @@ func TestAnEventIsOnlyOfItsRequest(t *testing.T) {
 			if e := w.one(t); e.Err != nil || e.Outcome == "failed" || e.Route != "/pause" {
 				t.Fatalf("a change that another request has made too late is told of this one: %+v", e)
 			}
+		}
+	})
+}
+
+// Nor is the memory used again while an event is still told: by a goroutine that has committed for its request, and is
+// slower than the request.
+func TestAnEventIsValidUntilItIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		type pause struct{ told, goOn chan struct{} }
+		asked, next := make(chan pause, 1), make(chan pause, 1)
+		slow := observerFunc(func(_ context.Context, e middleware.Event) {
+			select {
+			case p := <-next:
+				before := e.Clone()
+				close(p.told)
+				<-p.goOn
+				if !reflect.DeepEqual(e, before) {
+					t.Errorf("%+v became %+v while it was told", before, e)
+				}
+			default:
+			}
+		})
+		mux := app()
+		handle(mux, "/commits", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			p := <-asked
+			next <- p
+			go func() { _ = s.Commit(req.Context()) }()
+			<-p.told
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{slow}}, mux)
+		one, other := s.visitor(t), s.visitor(t)
+		for range 30 {
+			p := pause{make(chan struct{}), make(chan struct{})}
+			asked <- p
+			one.get(s.URL+"/commits").want(t, 200, "")
+			other.post(s.URL+"/add").want(t, 200, "*")
+			close(p.goOn)
+			synctest.Wait()
 		}
 	})
 }
