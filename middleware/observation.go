@@ -247,11 +247,7 @@ func (o *observation) opened(id string, from origin) {
 	if o.task != nil {
 		trace.Log(o.Context, "session", id)
 	}
-	switch {
-	case !n.event.Acquired.IsZero():
-	case from == locked:
-		n.event.Acquired = n.holding
-	default:
+	if n.event.Acquired.IsZero() {
 		n.event.Acquired = time.Now()
 	}
 }
