@@ -131,16 +131,17 @@ func (h *history) changed(r *Request) bool {
 	return r.End > lives-2*time.Millisecond // it may have expired
 }
 
-// waiting returns how many requests may have waited in the same process as r. It does not count those
-// whose first run waited, too.
+// waiting returns how many requests may have waited for the same session in the same process as r. It does not count
+// those whose first run waited, too.
 func (h *history) waiting(r *Request) (n int) {
 	from, to := r.waited()
 	if !r.Optimistic && !r.late() {
 		to = from // when it asked
 	}
-	for _, x := range h.bySession[r.Cookie] {
+	for i := range h.all {
+		x := &h.all[i]
 		since, until := x.waited()
-		if x != r && !x.Again && x.Process == r.Process && since <= to && until >= from {
+		if x != r && !x.Again && x.Process == r.Process && since <= to && until >= from && x.asksWith(r) {
 			n++
 		}
 	}

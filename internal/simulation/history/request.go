@@ -201,6 +201,13 @@ func (r *Request) late() bool {
 	return r.Member != "" && r.Guest != "" && (r.Open == 0 || r.Cookie == r.Guest || r.Optimistic && r.Outcome != Answered)
 }
 
+// asksWith reports whether two requests may have asked for the same session: a member's that was not found leads to the
+// guest's.
+func (r *Request) asksWith(x *Request) bool {
+	same := func(a, b string) bool { return a != "" && a == b }
+	return same(r.Cookie, x.Cookie) || same(r.Guest, x.Guest) || same(r.Member, x.Member)
+}
+
 // last returns the number that names a version, or 0 if there is none.
 func last(list []int) int {
 	if len(list) == 0 {
