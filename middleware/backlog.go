@@ -9,7 +9,7 @@ import (
 )
 
 // A backlog has the events that an observer will be told by a goroutine of its own: those that belong to no request,
-// or to one that must not be kept. The goroutine begins with the first of them and ends after the last. So an observer
+// and those that are not kept until their request is done. The goroutine begins with the first of them and ends after the last. So an observer
 // that blocks costs at most one goroutine, and the memory of maxBacklog events.
 type backlog struct {
 	observer Observer

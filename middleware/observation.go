@@ -21,7 +21,7 @@ type observation struct {
 	sessions        *Sessions
 	task            *trace.Task
 
-	mu    sync.Mutex // guards the notes. It is locked last, and only backlogs are called with it held
+	mu    sync.Mutex // guards the notes. It is locked last: only backlogs and package runtime/trace are called with it held
 	notes *notes     // nil: the request is done, and its notes are the observers'
 }
 
@@ -35,8 +35,7 @@ type notes struct {
 	holding time.Time // since when the request holds its session; zero: it does not
 	keeping bool      // events are kept
 	kept    []Event
-	found   records.Found // by the Take that is under way
-	asked   Hold          // what is known of a hold that is being waited for
+	asked   Hold // what is known of a hold that is being waited for
 
 	// Room, so that nearly all requests need no further memory.
 	few       [4]Event
@@ -83,17 +82,6 @@ func (o *observation) Value(key any) any {
 		return o
 	}
 	return o.Context.Value(key)
-}
-
-// Found implements records.Collector. A request finishes after its Take, since request.mu is held by both.
-func (o *observation) Found() *records.Found {
-	n := o.lock()
-	if n == nil {
-		return nil
-	}
-	defer o.mu.Unlock()
-	n.found = records.Found{}
-	return &n.found
 }
 
 // Exchanged implements records.Collector.
@@ -353,9 +341,14 @@ func (o *observation) runs() {
 }
 
 // tell tells what was kept, and keeps nothing any more until the session is opened again. It is called with nothing
-// held.
+// held. If another goroutine has opened the session again already, what was kept is told later.
 func (o *observation) tell() {
-	if n := o.lock(); n != nil {
+	n := o.lock()
+	switch {
+	case n == nil:
+	case !n.holding.IsZero():
+		o.mu.Unlock()
+	default:
 		kept := n.kept
 		n.kept, n.keeping, n.lent = nil, false, n.lent || len(kept) > 0
 		o.mu.Unlock()

@@ -16,18 +16,20 @@ import (
 //	}
 //
 // Each event is told once. The events of a request are told in its order and in its goroutine, when its session is
-// released and no mutex is held. So a slow observer costs its own request time, and no other.
+// released and no mutex is held. So a slow observer costs its own request time, and no other. If a handler commits in
+// another goroutine, that goroutine tells what has happened so far, perhaps behind the RequestEvent.
 //
 // Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
-// is extended. Two kinds belong to a request, but are told at once: a lost lock, and events after a commit in the middle of
-// the handler. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in
+// is extended. Three kinds belong to a request: a lost lock, events after a commit in the middle of the handler, and what
+// a goroutine does that outlives the request. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in
 // the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
 // if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
 // does is told to it, too.
 //
-// An event must not be changed, and is valid until Observe returns: keep its Clone.
+// An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
+// its Clone. The context may be kept.
 //
 // Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
 // a metric: there are too many of them.

@@ -30,9 +30,9 @@
 //	go run . -peer latchkey,noop,metrics,spans,traces -workload hot,spread -rounds 60
 //
 // The peers noop, metrics and traces are Latchkey with an observer. noop and metrics are compared with Latchkey. traces
-// is compared with spans, which has no observer, but also a span of the server. The processes are restarted every few
-// rounds. The last table has the range in which the median would lie with 95 % confidence after many more rounds: with 60
-// rounds it is a tenth wide on a shared machine.
+// is compared with spans, a server that makes the same spans but has no observer. The processes are restarted every few
+// rounds. The last table has the range in which the median would lie with 95 % confidence after many more rounds. With
+// 60 rounds that range is about 0.1 wide on a shared machine.
 //
 // # Where to find what
 //

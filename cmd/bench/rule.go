@@ -129,7 +129,7 @@ type spread struct {
 
 var (
 	ofRounds = spread{"median (range of the rounds)", withRange}
-	ofMedian = spread{"median (range of the medians of many more rounds)", withLikely} // for limits near 1
+	ofMedian = spread{"median (95 % confidence)", withLikely} // for limits near 1
 )
 
 // mustHold applies rules to their cells, and returns a table as Markdown.

@@ -197,11 +197,16 @@ func (c *contest[W]) placeName(ctx context.Context) (string, error) {
 
 // rest pauses after a try that found the lock held. An error ends the wait.
 func (c *contest[W]) rest(try int, found Attempt) error {
+	holder := Holder{Token: found.Holder, ends: time.Now().Add(found.Left)}
 	c.lines.mu.Lock()
-	c.line.holder = Holder{Token: found.Holder, ends: time.Now().Add(found.Left)}
+	c.line.holder = holder
 	c.lines.mu.Unlock()
-	if c.Found != nil && c.Found.Holder == (Holder{}) {
-		c.Found.Holder = c.line.holder
+	switch {
+	case !c.Observed:
+	case c.Found == nil:
+		c.Found = &Found{Holder: holder}
+	case c.Found.Holder == (Holder{}):
+		c.Found.Holder = holder
 	}
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {

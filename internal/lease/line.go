@@ -84,7 +84,9 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
-	Found   *Found // what the ticket finds, for observers; nil: nobody wants to know
+
+	Observed bool   // Found is noted, for observers
+	Found    *Found // nil: nothing
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
@@ -99,8 +101,8 @@ type Found struct {
 	Holder Holder // the zero value if the lock was free, or nothing is known
 }
 
-func (at *line[W]) found() Found {
-	f := Found{len(at.waiting), at.holder}
+func (at *line[W]) found() *Found {
+	f := &Found{len(at.waiting), at.holder}
 	if at.head != nil {
 		f.Ahead++
 	}
@@ -137,8 +139,8 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	}
 	l.mu.Lock()
 	at := l.keys[t.Key]
-	if t.Found != nil && at != nil && !again {
-		*t.Found = at.found()
+	if t.Observed && at != nil && !again {
+		t.Found = at.found()
 	}
 	switch {
 	case l.closed != nil:

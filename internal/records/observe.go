@@ -35,16 +35,10 @@ type Opened struct {
 	Bytes           int    // of the record, if it is known
 }
 
-// A Found is what a request has found in line when it came.
-type Found = lease.Found
-
 // A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey].
 type Collector interface {
 	// WithoutCancel is context.WithoutCancel of the Collector's context.
 	WithoutCancel() context.Context
-	// Found returns the memory for what a Take has found: empty, and used until Opened is called. It is nil if nobody
-	// wants to know.
-	Found() *Found
 	Exchanged(Exchange) // by value, which allocates nothing
 	Noticed(*Notice)
 	Opened(Opened)
@@ -142,21 +136,15 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 	}
 }
 
-// noteFound lets a ticket note what it finds in line, if there is a Collector.
-func (s *Engine) noteFound(ctx context.Context, t *lease.Ticket[*Hold]) {
-	if c := collectorIn(ctx); c != nil {
-		t.Found = c.Found()
-	}
-}
-
 // opened tells of a Take.
 func (s *Engine) opened(ctx context.Context, h *Hold) {
-	c, found := collectorIn(ctx), h.ticket.Found
-	if c == nil || found == nil { // it was not observed when it came
+	c := collectorIn(ctx)
+	if c == nil || !h.ticket.Observed { // there was no observer when it came
 		return
 	}
-	o := Opened{Ahead: found.Ahead}
-	if found.Holder != (lease.Holder{}) {
+	var o Opened
+	if found := h.ticket.Found; found != nil {
+		o.Ahead = found.Ahead
 		if owner, known := found.Holder.Owner(); known {
 			o.Behind, o.Process = owner.Label, elsewhere(owner)
 		}
@@ -164,7 +152,6 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
-	h.ticket.Found = nil
 	c.Opened(o)
 }
 

@@ -6,13 +6,14 @@ import "sync"
 const batchSize = 256
 
 // A batch has events that wait to be measured together, by the goroutine whose event fills it, or when metrics are
-// collected. OpenTelemetry's SDK touches much memory for each measurement. Among everything else that a request does,
-// most of that memory is in no cache of the processor, so that one measurement alone takes several times as long as one
-// of many in a row.
+// collected. OpenTelemetry's SDK touches much memory for each measurement. After everything else that a request does, most
+// of that memory has left the processor's caches. So one measurement alone takes several times as long as one of many.
 type batch[T any] struct {
-	measure func(T) // called with nothing held
+	measure func(T) // called with turn held
 
-	mu      sync.Mutex // guards the rest
+	turn sync.Mutex // of the goroutine that measures. It is locked before mu
+	mu   sync.Mutex // guards the rest
+
 	waiting []T
 	spare   []T // memory for the next ones
 }
@@ -33,12 +34,18 @@ func (b *batch[T]) add(event T) {
 	}
 }
 
-// flush measures what waits. What another goroutine measures at the same moment may not be measured yet when it returns.
+// flush measures what waits. What another goroutine is measuring is measured when flush returns, so that the last
+// collection has everything.
 func (b *batch[T]) flush() {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	b.mu.Lock()
 	events := b.waiting
 	b.waiting = nil
 	b.mu.Unlock()
+	if events == nil {
+		return
+	}
 	for _, e := range events {
 		b.measure(e)
 	}

@@ -28,9 +28,9 @@ type Peer struct {
 	Title string // for tables
 	Locks bool   // the peer promises to lose nothing
 	Lock  string // the name of its lock, if the lock can be used without sessions
-	// Observed: it is Latchkey with an observer, and only measured if it is named.
+	// Observed: it shows what an observer of Latchkey costs, and is only measured if it is named.
 	Observed bool
-	Share    float64 // how fast it must be at least, compared with Beside; 0: it is what another is compared with
+	Share    float64 // how fast it must be at least, compared with Beside; 0: no rule
 	Beside   string  // the name of a peer
 	open     func(Config) (backend, error)
 }
