@@ -70,19 +70,25 @@ func (j *judge) flags(r *request) {
 	}
 }
 
-// home is the ID of a request's session in the end.
+// home is the ID of a request's session in the end. It is anyID if the commit has failed, perhaps after the ID had begun:
+// nobody gets its cookie then.
 func (r *request) home() string {
-	if r.last.SetID != "" {
+	switch {
+	case r.last.SetID != "":
 		return r.last.SetID
+	case r.event.Err != nil:
+		return anyID
 	}
 	return r.event.Session
 }
+
+const anyID = "*"
 
 // toldOnce judges that a request has told once what it has done.
 func (j *judge) toldOnce(r *request, what, how, id, to string) {
 	n := 0
 	for _, x := range r.sessions {
-		if x.What == what && x.How == how && x.Session == id && x.To == to {
+		if x.What == what && x.How == how && (x.Session == id || id == anyID) && (x.To == to || to == anyID) {
 			n++
 		}
 	}
