@@ -202,8 +202,8 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	c.line.holder = holder
 	c.lines.mu.Unlock()
 	switch {
-	case !c.Observed:
 	case c.Found == nil:
+	case c.Found == NothingFound:
 		c.Found = &Found{Holder: holder}
 	case c.Found.Holder == (Holder{}):
 		c.Found.Holder = holder

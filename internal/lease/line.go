@@ -84,9 +84,7 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
-
-	Observed bool   // Found is noted, for observers
-	Found    *Found // nil: nothing
+	Found   *Found // what the ticket finds instead of NothingFound, for observers; nil: nobody wants to know
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
@@ -100,6 +98,9 @@ type Found struct {
 	Ahead  int    // how many tickets stood before it in line
 	Holder Holder // the zero value if the lock was free, or nothing is known
 }
+
+// NothingFound is the Found of a ticket that has found nothing yet. It does not change.
+var NothingFound = &Found{}
 
 func (at *line[W]) found() *Found {
 	f := &Found{len(at.waiting), at.holder}
@@ -139,7 +140,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	}
 	l.mu.Lock()
 	at := l.keys[t.Key]
-	if t.Observed && at != nil && !again {
+	if t.Found == NothingFound && at != nil && !again {
 		t.Found = at.found()
 	}
 	switch {

@@ -138,16 +138,13 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 
 // opened tells of a Take.
 func (s *Engine) opened(ctx context.Context, h *Hold) {
-	c := collectorIn(ctx)
-	if c == nil || !h.ticket.Observed { // there was no observer when it came
+	c, found := collectorIn(ctx), h.ticket.Found
+	if c == nil || found == nil { // there was no observer when it came
 		return
 	}
-	var o Opened
-	if found := h.ticket.Found; found != nil {
-		o.Ahead = found.Ahead
-		if owner, known := found.Holder.Owner(); known {
-			o.Behind, o.Process = owner.Label, elsewhere(owner)
-		}
+	o := Opened{Ahead: found.Ahead}
+	if owner, known := found.Holder.Owner(); known {
+		o.Behind, o.Process = owner.Label, elsewhere(owner)
 	}
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
