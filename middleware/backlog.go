@@ -9,8 +9,8 @@ import (
 )
 
 // A backlog has the events that an observer will be told by a goroutine of its own: those that belong to no request,
-// and those that are not kept until their request is done. The goroutine begins with the first of them and ends after the last. So an observer
-// that blocks costs at most one goroutine, and the memory of maxBacklog events.
+// and those that are not kept until their request is done. The goroutine begins with the first event and ends after the
+// last. So an observer that blocks costs at most one goroutine, and the memory of maxBacklog events.
 type backlog struct {
 	observer Observer
 	sessions *Sessions // that has told it first; for its log

@@ -38,8 +38,8 @@ func groupedFindings(all []finding) (groups []group) {
 // servers counts those of one kind.
 type servers struct{ all, replied int }
 
-// printFindings prints the findings: those that are ok only with --verbose. of says how many servers of each kind there
-// are.
+// printFindings prints the findings. Without --verbose it leaves out those that are ok. of has the number of servers of
+// each kind.
 func (j *job) printFindings(all []finding, of map[string]servers) {
 	counts := map[string]int64{}
 	changes := false

@@ -1,0 +1,94 @@
+package middleware
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// An observation is a records.Collector: this is what package records tells it.
+
+// Exchanged implements records.Collector.
+func (o *observation) Exchanged(x records.Exchange) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := o.notes
+	if n != nil {
+		n.event.RoundTrips++
+	}
+	if n == nil || !n.keeping {
+		later := ExchangeEvent(x)
+		o.passOn(&later)
+		return
+	}
+	n.exchange(ExchangeEvent(x))
+}
+
+// exchange keeps an exchange, in the notes if there is room.
+func (n *notes) exchange(x ExchangeEvent) {
+	if n.exchanged == len(n.exchanges) {
+		more := x
+		n.kept = append(n.kept, &more)
+		return
+	}
+	room := &n.exchanges[n.exchanged]
+	n.exchanged++
+	*room = x
+	n.kept = append(n.kept, room)
+}
+
+// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
+func (o *observation) Noticed(n *records.Notice) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.notes == nil || !o.notes.keeping || n.What == "lost" {
+		o.passOn((*SessionEvent)(n))
+		return
+	}
+	o.notes.kept = append(o.notes.kept, (*SessionEvent)(n))
+}
+
+// passOn gives an event to the backlogs. It is called with mu held.
+func (o *observation) passOn(e Event) {
+	for _, b := range o.sessions.backlogs {
+		b.add((*lasting)(o), e)
+	}
+}
+
+// Opened implements records.Collector.
+func (o *observation) Opened(now records.Opened) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	e := &n.event
+	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
+		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
+	}
+	n.asked = Hold{Queue: now.Ahead, Behind: now.Behind, BehindProcess: now.Process}
+	e.Passed = e.Passed || now.Passed
+	if now.Bytes > 0 {
+		e.Bytes = now.Bytes
+	}
+}
+
+// Sized implements records.Collector.
+func (o *observation) Sized(bytes int) {
+	if n := o.lock(); n != nil {
+		n.event.Bytes = bytes
+		o.mu.Unlock()
+	}
+}
+
+// lasting is the observation as a context that does not end with the request: for commits, and for observers.
+type lasting observation
+
+func (*lasting) Deadline() (end time.Time, ok bool) { return end, false }
+func (*lasting) Done() <-chan struct{}              { return nil }
+func (*lasting) Err() error                         { return nil }
+func (l *lasting) Value(key any) any                { return (*observation)(l).Value(key) }
+
+// WithoutCancel implements records.Collector.
+func (o *observation) WithoutCancel() context.Context { return (*lasting)(o) }
