@@ -10,7 +10,7 @@ import (
 // An observation is a records.Collector: this is what package records tells it.
 
 // Exchanged implements records.Collector.
-func (o *observation) Exchanged(x records.Exchange) {
+func (o *observation) Exchanged(x *records.Exchange) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := o.notes
@@ -18,23 +18,21 @@ func (o *observation) Exchanged(x records.Exchange) {
 		n.event.RoundTrips++
 	}
 	if n == nil || !n.keeping {
-		later := ExchangeEvent(x)
-		o.passOn(&later)
+		o.passOn((*ExchangeEvent)(x).Clone())
 		return
 	}
-	n.exchange(ExchangeEvent(x))
+	n.exchange((*ExchangeEvent)(x))
 }
 
 // exchange keeps an exchange, in the notes if there is room.
-func (n *notes) exchange(x ExchangeEvent) {
+func (n *notes) exchange(x *ExchangeEvent) {
 	if n.exchanged == len(n.exchanges) {
-		more := x
-		n.kept = append(n.kept, &more)
+		n.kept = append(n.kept, x.Clone())
 		return
 	}
 	room := &n.exchanges[n.exchanged]
 	n.exchanged++
-	*room = x
+	*room = *x
 	n.kept = append(n.kept, room)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -32,9 +33,9 @@ type purpose struct {
 	holds  int
 }
 
-// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. If tell is nil, it calls
-// nothing.
-func (r *Runner) Observe(tell func(context.Context, Exchange)) {
+// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. When tell returns, the
+// memory of the Exchange is used again. If tell is nil, the runner calls nothing.
+func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
 	if tell == nil {
 		r.observer.Store(nil)
 		return
@@ -42,14 +43,40 @@ func (r *Runner) Observe(tell func(context.Context, Exchange)) {
 	r.observer.Store(&tell)
 }
 
+// A sending is an Exchange that is under way. It is the context in which the client notes its way.
+type sending struct {
+	transport.Routed
+	exchange Exchange
+}
+
+// sendings are used again after an exchange that has succeeded. After an error, a careless client might still ask for
+// its context.
+var sendings = sync.Pool{New: func() any { return new(sending) }}
+
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
 	tell := r.observer.Load()
 	if tell == nil {
 		return r.do(ctx, slot, commands)
 	}
-	x := Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: time.Now()}
-	way := &transport.Routed{Context: ctx}
+	s := sendings.Get().(*sending)
+	s.Context = ctx
+	s.begins(p, commands)
+	defer func() { // also if the client ends the goroutine
+		s.ends(replies, err)
+		(*tell)(ctx, &s.exchange)
+		if err == nil && replies != nil {
+			*s = sending{}
+			sendings.Put(s)
+		}
+	}()
+	return r.do(&s.Routed, slot, commands)
+}
+
+func (s *sending) begins(p purpose, commands []transport.Command) {
+	x := &s.exchange
+	x.Command, x.Commands = commands[0][0].(string), len(commands)
+	x.Holds = p.holds
 	if p.script != nil {
 		x.Script = p.script.name
 	}
@@ -58,21 +85,26 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 			x.Sent += size(arg)
 		}
 	}
-	defer func() { // also if the client ends the goroutine
-		x.Took, x.Err = time.Since(x.Began), err
-		x.Node, x.Moved, x.Asked = way.Node, way.Moved, way.Asked
-		for _, reply := range replies {
-			x.Received += size(reply)
-			if refusal, ok := reply.(error); ok && x.Status == "" {
-				x.Status = status(refusal)
-			}
+	x.Began = time.Now()
+}
+
+func (s *sending) ends(replies []any, err error) {
+	x := &s.exchange
+	x.Took = time.Since(x.Began)
+	x.Node, x.Moved, x.Asked = s.Node, s.Moved, s.Asked
+	for _, reply := range replies {
+		x.Received += size(reply)
+		if refusal, ok := reply.(error); ok && x.Status == "" {
+			x.Status = status(refusal)
 		}
-		if why, ok := errors.AsType[deferred](err); ok {
-			x.Err = why.refused()
-		}
-		(*tell)(ctx, x)
-	}()
-	return r.do(way, slot, commands)
+	}
+	x.Err = err
+	if err == nil {
+		return
+	}
+	if why, ok := errors.AsType[deferred](err); ok {
+		x.Err = why.refused()
+	}
 }
 
 // size returns the number of bytes in an argument or a reply, without those of Redis's protocol.

@@ -29,15 +29,6 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	return replies, err
 }
 
-// DoRouted implements transport.Router.
-func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
-	replies, err := c.Do(ctx, key, commands...)
-	return replies, transport.Route{Node: node}, err
-}
-
-// node is the address of Redis.
-const node = "redis:6379"
-
 // Subscribe implements transport.Client.
 func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
 	before, after := c.panics()

@@ -34,7 +34,7 @@ func (w *World) start(number, life int) *process {
 	o := w.plan.Options
 	pool := &redis.Pool{
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", node,
+			return redis.DialContext(ctx, "tcp", "redis:6379",
 				redis.DialContextFunc(func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx) }),
 				redis.DialReadTimeout(o.Timeout), redis.DialWriteTimeout(o.Timeout))
 		},
