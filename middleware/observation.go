@@ -29,21 +29,20 @@ type observation struct {
 // cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
 // observation, which has none any more.
 type notes struct {
-	rq      *request // of the latest run; nil in Update
-	hold    *trace.Task
-	event   RequestEvent
-	holding time.Time // since when the request holds its session; zero: it does not
-	keeping bool      // events are kept
-	kept    []Event
-	asked   Hold // what is known of a hold that is being waited for
+	rq        *request // of the latest run; nil in Update
+	hold      *trace.Task
+	holding   time.Time // since when the request holds its session; zero: it does not
+	keeping   bool      // events are kept
+	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
+	exchanged int
+	kept      []Event
+	asked     records.Opened // of a hold that is being waited for
+	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
 	few       [4]Event
 	one       [1]Hold
-	exchanges [2]ExchangeEvent
-	exchanged int // how many of exchanges are used
-
-	lent bool // tell has some of this memory, perhaps in another goroutine and for longer than the request
+	exchanges [2]ExchangeEvent // the first exchanged
 }
 
 var usedNotes = sync.Pool{New: func() any { return new(notes) }}
@@ -109,8 +108,8 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	}
 	defer o.mu.Unlock()
 	n.event.Label, n.event.Waited = label, n.event.Waited+d
-	h := n.asked
-	n.asked, h.Asked = Hold{}, now.Add(-d)
+	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
+	n.asked = records.Opened{}
 	if acquired {
 		h.Acquired = now
 		o.holds(n, now)

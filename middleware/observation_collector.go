@@ -65,7 +65,7 @@ func (o *observation) Opened(now records.Opened) {
 	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
-	n.asked = Hold{Queue: now.Ahead, Behind: now.Behind, BehindProcess: now.Process}
+	n.asked = now
 	e.Passed = e.Passed || now.Passed
 	if now.Bytes > 0 {
 		e.Bytes = now.Bytes

@@ -31,6 +31,7 @@ type Exchange struct {
 type purpose struct {
 	script *Script // nil: none
 	holds  int
+	now    time.Time // if the caller knows it
 }
 
 // Observe makes the runner call tell after each exchange, in the goroutine of the round trip. When tell returns, the
@@ -85,7 +86,10 @@ func (s *sending) begins(p purpose, commands []transport.Command) {
 			x.Sent += size(arg)
 		}
 	}
-	x.Began = time.Now()
+	x.Began = p.now
+	if p.now.IsZero() {
+		x.Began = time.Now()
+	}
 }
 
 func (s *sending) ends(replies []any, err error) {

@@ -35,10 +35,11 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 	number := len(script) // where the number of the call is
 	script = append(append(script, nil), x.Args...)
 	commands := append(append(own.commands, x.Before...), script)
-	end := time.Now().Add(r.timeout)
+	p := purpose{script: x.Script, holds: x.Holds, now: time.Now()}
+	end := p.now.Add(r.timeout)
 	var waits deferral
 	repeats := 0
-	for try := 0; ; try++ {
+	for try := 0; ; try, p.now = try+1, time.Now() {
 		call, resets := calls.Add(1), r.resets.Load()
 		if repeats > 0 { // an earlier try may have been done, or may still be done
 			call = -call
@@ -46,7 +47,7 @@ func (r *Runner) RoundTrip(ctx context.Context, x RoundTrip) ([]any, Reply, erro
 		script[number] = call
 		var before []any
 		var reply Reply
-		replies, err := r.send(ctx, slot, purpose{x.Script, x.Holds}, commands)
+		replies, err := r.send(ctx, slot, p, commands)
 		if err == nil {
 			before = replies[:len(x.Before)]
 			reply, err = r.replyOf(ctx, end, slot, x, script, replies, call)
@@ -146,7 +147,7 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot string, x RoundTr
 	defer cancel()
 	script = slices.Clone(script)
 	script[0], script[1] = "EVAL", x.Script.text
-	replies, err := r.send(ctx, slot, purpose{x.Script, x.Holds}, []transport.Command{script})
+	replies, err := r.send(ctx, slot, purpose{script: x.Script, holds: x.Holds}, []transport.Command{script})
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +164,11 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot string, x RoundTr
 // The replies have no number: each reply must show by itself to which call it belongs. If Redis refuses the first
 // command, that refusal is the error, and there are replies as well, unless Redis is full.
 func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
-	end, done := time.Now().Add(r.timeout), false
+	p, done := purpose{now: time.Now()}, false
+	end := p.now.Add(r.timeout)
 	var waits deferral
-	for {
-		replies, err := r.send(ctx, slot, purpose{}, commands)
+	for ; ; p.now = time.Now() {
+		replies, err := r.send(ctx, slot, p, commands)
 		why, isDeferred := err.(deferred)
 		for _, reply := range replies {
 			if refusal, ok := reply.(error); !ok {
