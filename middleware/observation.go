@@ -29,15 +29,16 @@ type observation struct {
 // cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
 // observation, which has none any more.
 type notes struct {
-	rq        *request // of the latest run; nil in Update
-	hold      *trace.Task
-	holding   time.Time // since when the request holds its session; zero: it does not
-	keeping   bool      // events are kept
-	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
-	exchanged int
-	kept      []Event
-	asked     records.Opened // of a hold that is being waited for
-	event     RequestEvent
+	rq         *request // of the latest run; nil in Update
+	kept       []Event
+	keeping    bool // events are kept
+	lent       bool // tell has some of this memory, perhaps in another goroutine and for longer than the request
+	exchanged  int
+	roundTrips int
+	holding    time.Time // since when the request holds its session; zero: it does not
+	hold       *trace.Task
+	asked      records.Opened // of a hold that is being waited for
+	event      RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
 	few       [4]Event
@@ -267,7 +268,7 @@ func (o *observation) tell() {
 		kept := n.kept
 		n.kept, n.keeping, n.lent = nil, false, n.lent || len(kept) > 0
 		o.mu.Unlock()
-		o.sessions.tell((*lasting)(o), kept, o.sessions.backlogs, 0)
+		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs, 0)
 	}
 }
 
@@ -284,6 +285,7 @@ func (o *observation) finish() {
 		defer o.task.End()
 	}
 	e := &n.event
+	e.RoundTrips = n.roundTrips
 	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
 		if n.rq != nil {
 			e.describe(n.rq)
@@ -291,7 +293,7 @@ func (o *observation) finish() {
 		e.Done = time.Now()
 		n.kept = append(n.kept, e)
 	}
-	o.sessions.tell((*lasting)(o), n.kept, o.sessions.backlogs, 0)
+	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs, 0)
 	if !n.lent { // nor after a runtime.Goexit, which does not come here
 		*n = notes{}
 		usedNotes.Put(n)

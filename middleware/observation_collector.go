@@ -15,7 +15,7 @@ func (o *observation) Exchanged(x *records.Exchange) {
 	defer o.mu.Unlock()
 	n := o.notes
 	if n != nil {
-		n.event.RoundTrips++
+		n.roundTrips++
 	}
 	if n == nil || !n.keeping {
 		o.passOn((*ExchangeEvent)(x).Clone())
@@ -50,7 +50,7 @@ func (o *observation) Noticed(n *records.Notice) {
 // passOn gives an event to the backlogs. It is called with mu held.
 func (o *observation) passOn(e Event) {
 	for _, b := range o.sessions.backlogs {
-		b.add((*lasting)(o), e)
+		b.add(lasting{o}, e)
 	}
 }
 
@@ -81,12 +81,11 @@ func (o *observation) Sized(bytes int) {
 }
 
 // lasting is the observation as a context that does not end with the request: for commits, and for observers.
-type lasting observation
+type lasting struct{ *observation }
 
-func (*lasting) Deadline() (end time.Time, ok bool) { return end, false }
-func (*lasting) Done() <-chan struct{}              { return nil }
-func (*lasting) Err() error                         { return nil }
-func (l *lasting) Value(key any) any                { return (*observation)(l).Value(key) }
+func (lasting) Deadline() (end time.Time, ok bool) { return end, false }
+func (lasting) Done() <-chan struct{}              { return nil }
+func (lasting) Err() error                         { return nil }
 
 // WithoutCancel implements records.Collector.
-func (o *observation) WithoutCancel() context.Context { return (*lasting)(o) }
+func (o *observation) WithoutCancel() context.Context { return lasting{o} }

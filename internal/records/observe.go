@@ -102,6 +102,9 @@ func withoutCancel(ctx context.Context) context.Context {
 
 // collectorIn returns the Collector of a context, or nil.
 func collectorIn(ctx context.Context) Collector {
+	if c, ok := ctx.(Collector); ok { // as for nearly all exchanges
+		return c
+	}
 	c, _ := ctx.Value(CollectorKey{}).(Collector)
 	return c
 }

@@ -2,7 +2,6 @@ package scripting
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -44,15 +43,8 @@ func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
 	r.observer.Store(&tell)
 }
 
-// A sending is an Exchange that is under way. It is the context in which the client notes its way.
-type sending struct {
-	transport.Routed
-	exchange Exchange
-}
-
-// sendings are used again after an exchange that has succeeded. After an error, a careless client might still ask for
-// its context.
-var sendings = sync.Pool{New: func() any { return new(sending) }}
+// exchanges are used again after exchanges.
+var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
@@ -60,24 +52,19 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	if tell == nil {
 		return r.do(ctx, slot, commands)
 	}
-	s := sendings.Get().(*sending)
-	s.Context = ctx
-	s.begins(p, commands)
+	way := &transport.Routed{Context: ctx} // not used again: a goroutine of the client may still ask for the context later
+	x := exchanges.Get().(*Exchange)
+	x.begin(p, commands)
 	defer func() { // also if the client ends the goroutine
-		s.ends(replies, err)
-		(*tell)(ctx, &s.exchange)
-		if err == nil && replies != nil {
-			*s = sending{}
-			sendings.Put(s)
-		}
+		x.end(way.Route, replies, err)
+		(*tell)(ctx, x)
+		exchanges.Put(x)
 	}()
-	return r.do(&s.Routed, slot, commands)
+	return r.do(way, slot, commands)
 }
 
-func (s *sending) begins(p purpose, commands []transport.Command) {
-	x := &s.exchange
-	x.Command, x.Commands = commands[0][0].(string), len(commands)
-	x.Holds = p.holds
+func (x *Exchange) begin(p purpose, commands []transport.Command) {
+	*x = Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: p.now}
 	if p.script != nil {
 		x.Script = p.script.name
 	}
@@ -86,27 +73,21 @@ func (s *sending) begins(p purpose, commands []transport.Command) {
 			x.Sent += size(arg)
 		}
 	}
-	x.Began = p.now
 	if p.now.IsZero() {
 		x.Began = time.Now()
 	}
 }
 
-func (s *sending) ends(replies []any, err error) {
-	x := &s.exchange
-	x.Took = time.Since(x.Began)
-	x.Node, x.Moved, x.Asked = s.Node, s.Moved, s.Asked
+func (x *Exchange) end(way transport.Route, replies []any, err error) {
+	x.Took, x.Err = time.Since(x.Began), err
+	x.Node, x.Moved, x.Asked = way.Node, way.Moved, way.Asked
 	for _, reply := range replies {
 		x.Received += size(reply)
 		if refusal, ok := reply.(error); ok && x.Status == "" {
 			x.Status = status(refusal)
 		}
 	}
-	x.Err = err
-	if err == nil {
-		return
-	}
-	if why, ok := errors.AsType[deferred](err); ok {
+	if why, ok := err.(deferred); ok {
 		x.Err = why.refused()
 	}
 }
