@@ -6,7 +6,7 @@
 //	go run . -against ../../../other                # this tree and another one
 //
 // Clients, the processes of the application and Redis share the machine. So the ratios matter, not the
-// absolute numbers. In each round the peers take turns, in alternating order, and a ratio is computed within
+// absolute numbers. In each round the peers take turns, in random order, and a ratio is computed within
 // each round: other work of the machine affects all peers alike. Every response is checked, and the bench
 // looks in the session for every answered write. Peers without a limit take part in every third round only.
 //

@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"time"
@@ -49,9 +50,9 @@ func newResult(c config, w cell) *result {
 	return r
 }
 
-// measure lets the contenders take part in each round, or in every third. Every other round has the opposite
-// order, since the machine may be warmer or busier for the second contender. A contender that fails is left
-// out from then on, and its outcome says why.
+// measure lets the contenders take part in each round, or in every third. The order of each round is random: whoever
+// comes next after itself finds its memory in the caches, and whoever comes after others does not. A contender that
+// fails is left out from then on, and its outcome says why.
 func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	if err := server.admin.FlushDB(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("emptying Redis: %w", err)
@@ -75,11 +76,8 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 				o.close()
 			}
 		}
-		for place := range r.peers {
+		for _, place := range rand.Perm(len(r.peers)) {
 			o := r.peers[place]
-			if round%2 == 1 {
-				o = r.peers[len(r.peers)-1-place]
-			}
 			if o.takesPart(round, c.limit) {
 				o.try(func() error { return o.play(ctx, e, round) })
 			}
@@ -110,7 +108,7 @@ type environment struct {
 }
 
 // key signs the cookies of all processes.
-var key = []byte(rand.Text() + rand.Text())
+var key = []byte(crand.Text() + crand.Text())
 
 // An outcome has the samples of one contender in a cell.
 type outcome struct {
