@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -39,3 +40,32 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// What was kept is not told while the request holds its session: a goroutine may have opened it again, after another
+// has committed and before that tells.
+func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
+	told := 0
+	s, err := New(store.New(redistest.Memory(t).Pool(t, 1), store.Options{}), Options{
+		Keys:      [][]byte{[]byte("0123456789abcdef0123456789abcdeF")},
+		Observers: []Observer{counting{&told}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.observe(t.Context(), time.Now())
+	o.Exchanged(&records.Exchange{Command: "GET"})
+	o.waited("GET /", time.Second, true, time.Now())
+	o.tell()
+	if told != 0 {
+		t.Errorf("%d events were told", told)
+	}
+	o.released()
+	o.tell()
+	if told != 1 {
+		t.Errorf("%d events were told after the session was released, want 1", told)
+	}
+}
+
+type counting struct{ told *int }
+
+func (c counting) Observe(context.Context, Event) { *c.told++ }

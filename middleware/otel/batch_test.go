@@ -2,6 +2,7 @@ package otellatchkey
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,5 +48,30 @@ func TestEachEventIsMeasuredOnce(t *testing.T) {
 		if want *= goroutines * each; measured[metric] != want {
 			t.Errorf("%s: %v, want %v", metric, measured[metric], want)
 		}
+	}
+}
+
+// What a goroutine is measuring when metrics are collected is in what was collected.
+func TestACollectionWaitsForABatch(t *testing.T) {
+	t.Parallel()
+	measuring, goOn := make(chan struct{}), make(chan struct{})
+	var measured atomic.Int64
+	b := &batch[int]{measure: func(i int) {
+		if i == 0 {
+			close(measuring)
+			<-goOn
+		}
+		measured.Add(1)
+	}}
+	go func() { // ends with its batch
+		for i := range batchSize {
+			b.add(i)
+		}
+	}()
+	<-measuring
+	time.AfterFunc(10*time.Millisecond, func() { close(goOn) })
+	b.flush()
+	if n := measured.Load(); n != batchSize {
+		t.Errorf("%d of %d were measured", n, batchSize)
 	}
 }
