@@ -2,8 +2,9 @@ package otellatchkey
 
 import "sync"
 
-// batchSize is how many events wait to be measured at most.
-const batchSize = 256
+// batchSize is how many events wait to be measured at most. More would not be faster, and the request whose event fills the
+// batch would be later.
+const batchSize = 64
 
 // A batch has events that wait to be measured together, by the goroutine whose event fills it, or when metrics are
 // collected. OpenTelemetry's SDK touches much memory for each measurement. After everything else that a request does, most
