@@ -29,21 +29,20 @@ type observation struct {
 // cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
 // observation, which has none any more.
 type notes struct {
-	rq         *request // of the latest run; nil in Update
-	kept       []Event
-	keeping    bool // events are kept
-	lent       bool // tell has some of this memory, perhaps in another goroutine and for longer than the request
-	exchanged  int
-	roundTrips int
-	holding    time.Time // since when the request holds its session; zero: it does not
-	hold       *trace.Task
-	asked      records.Opened // of a hold that is being waited for
-	event      RequestEvent
+	rq        *request // of the latest run; nil in Update
+	kept      []Event
+	keeping   bool      // events are kept
+	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
+	exchanged int       // how many of exchanges are used
+	holding   time.Time // since when the request holds its session; zero: it does not
+	hold      *trace.Task
+	asked     records.Opened // of a hold that is being waited for
+	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
 	few       [4]Event
 	one       [1]Hold
-	exchanges [2]ExchangeEvent // the first exchanged
+	exchanges [2]ExchangeEvent
 }
 
 var usedNotes = sync.Pool{New: func() any { return new(notes) }}
@@ -285,7 +284,6 @@ func (o *observation) finish() {
 		defer o.task.End()
 	}
 	e := &n.event
-	e.RoundTrips = n.roundTrips
 	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
 		if n.rq != nil {
 			e.describe(n.rq)

@@ -15,7 +15,7 @@ func (o *observation) Exchanged(x *records.Exchange) {
 	defer o.mu.Unlock()
 	n := o.notes
 	if n != nil {
-		n.roundTrips++
+		n.event.RoundTrips++
 	}
 	if n == nil || !n.keeping {
 		o.passOn((*ExchangeEvent)(x).Clone())

@@ -50,9 +50,9 @@ func newResult(c config, w cell) *result {
 	return r
 }
 
-// measure lets the contenders take part in each round, or in every third. The order of each round is random: whoever
-// comes next after itself finds its memory in the caches, and whoever comes after others does not. A contender that
-// fails is left out from then on, and its outcome says why.
+// measure lets the contenders take part in each round, or in every third. The order of each round is random: a
+// contender that comes twice in a row has an advantage, since its memory is still in the caches. A contender that fails is
+// left out from then on, and its outcome says why.
 func measure(ctx context.Context, c config, server *redisServer, w cell, progress io.Writer) (*result, error) {
 	if err := server.admin.FlushDB(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("emptying Redis: %w", err)

@@ -65,10 +65,7 @@ func held(err error, h Holder) error {
 
 // Owner returns what is known of the holder. It returns false if nothing is known, or another program has taken the lock.
 func (h Holder) Owner() (Owner, bool) {
-	switch {
-	case h.granted.IsZero() && h.Token == "": // as for nearly all sessions
-		return Owner{}, false
-	case h.granted.IsZero():
+	if h.granted.IsZero() {
 		return ParseToken(h.Token)
 	}
 	owner := ThisProcess()

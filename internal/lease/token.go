@@ -112,9 +112,12 @@ func ParseToken(token string) (Owner, bool) {
 	since, rest, _ := strings.Cut(rest, " ")
 	process, label, _ := strings.Cut(rest, " ")
 	slash := strings.LastIndexByte(process, '/')
+	if len(id) < IDLength || slash < 0 {
+		return Owner{}, false
+	}
 	ms, err1 := strconv.ParseInt(since, 10, 64)
 	pid, err2 := strconv.Atoi(process[slash+1:])
-	if len(id) < IDLength || slash < 0 || err1 != nil || err2 != nil {
+	if err1 != nil || err2 != nil {
 		return Owner{}, false
 	}
 	return Owner{Host: excerpt.Of(process[:slash]), PID: pid, Label: excerpt.Of(label), Since: time.UnixMilli(ms)}, true

@@ -43,7 +43,7 @@ func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
 	r.observer.Store(&tell)
 }
 
-// exchanges are used again after exchanges.
+// exchanges has Exchanges that were told, to be used again.
 var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
