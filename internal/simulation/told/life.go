@@ -1,6 +1,8 @@
 package told
 
 import (
+	"slices"
+
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/middleware"
 )
@@ -44,7 +46,7 @@ func (j *judge) lives() {
 		if renewed {
 			j.toldOnce(r, "renewed", how, r.last.Cookie, r.home())
 		}
-		if ended && r.Err == nil && r.last.ID != "" && !r.last.New {
+		if ended && r.Err == nil && r.last.ID != "" && !r.last.New && !j.endedByAnother(r) {
 			j.toldOnce(r, "ended", "destroy", r.last.ID, "")
 		}
 	}
@@ -68,6 +70,14 @@ func (j *judge) flags(r *request) {
 	if e := r.event; told != [4]bool{e.Began, e.Renewed, e.LoggedIn, e.Ended} {
 		j.broken("a request's event says what has happened to its session", r, "began, renewed, logged in, ended: %v, %v was told", [4]bool{e.Began, e.Renewed, e.LoggedIn, e.Ended}, told)
 	}
+}
+
+// endedByAnother reports whether the session that a logout had was ended before, perhaps: by another, or because Redis has
+// lost it. What the logout tells then is the end of the session which the one of its cookie has become.
+func (j *judge) endedByAnother(r *request) bool {
+	id := r.last.ID
+	own := slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "ended" && x.Session == id })
+	return !own && (j.ends[id] > 0 || !j.Strict)
 }
 
 // home is the ID of a request's session in the end. It is anyID if the commit has failed, perhaps after the ID had begun:

@@ -67,8 +67,10 @@ func (t *tale) forget(what middleware.Event) {
 }
 
 // happened adds an event of S at a time.
-func (t *tale) happened(ms, request int, what, how string) {
-	t.tell(ms, request, &middleware.SessionEvent{Session: "S", What: what, How: how, Time: at(ms)})
+func (t *tale) happened(ms, request int, what, how string) *middleware.SessionEvent {
+	e := &middleware.SessionEvent{Session: "S", What: what, How: how, Time: at(ms)}
+	t.tell(ms, request, e)
+	return e
 }
 
 // Each rule, stories that break it, and stories that look like that and do not.
@@ -129,7 +131,21 @@ func TestCheck(t *testing.T) {
 			t.forget(t.follows)
 			t.tell(19, 3, t.follows)
 		}, ""},
-		"a logout that is not told":  {func(t *tale) { t.destroys() }, once},
+		"a logout that is not told": {func(t *tale) { t.destroys() }, once},
+		"a logout of another session": {func(t *tale) {
+			t.destroys()
+			t.happened(19, 3, "ended", "destroy").Session = "T"
+			t.forget(t.follows)
+			t.tell(19, 3, t.follows)
+		}, once},
+		"a logout after somebody has ended its session": {func(t *tale) {
+			t.ends()
+			t.destroys()
+			t.happened(18, 0, "ended", "end")
+			t.happened(19, 3, "ended", "destroy").Session = "T"
+			t.forget(t.follows)
+			t.tell(19, 3, t.follows)
+		}, ""},
 		"the lock is lost":           {func(t *tale) { t.fails(store.ErrLost, "lost", 503) }, "a lock that is lost is told"},
 		"the lock is lost, and told": {func(t *tale) { t.fails(store.ErrLost, "lost", 503); t.happened(16, 2, "lost", "lease") }, ""},
 		"extended by the holder":     {func(t *tale) { t.happened(14, 0, "extended", "") }, ""},
