@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // crossings judges that a request is refused if it crosses a login or a Renew, and that nobody else is shut out.
 func (h *history) crossings() {
@@ -53,9 +56,17 @@ func (h *history) mayBeMoved(id string, from, to time.Duration) bool {
 		if e.Outcome == Unknown {
 			over += 3*h.Lateness + slack
 		}
-		if e.Effect == Renew && e.ending(id) && e.Seal <= to && from <= over+tombstone {
+		if e.Effect == Renew && e.ending(id) && e.Seal <= to && (from <= over+tombstone || h.mayBeLengthened(id, from, to)) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayBeLengthened reports whether a read may have lengthened the life of a tombstone to the TTL: a fault can keep the read from
+// undoing that. In the last minute of that life, the ID counts as moved. See load.go and moved.go of package records.
+func (h *history) mayBeLengthened(id string, from, to time.Duration) bool {
+	return !h.Strict && h.TTL > tombstone && slices.ContainsFunc(h.bySession[id], func(x *Request) bool {
+		return to >= x.Began+h.TTL-tombstone && from <= x.Done+h.TTL+h.Lateness+slack
+	})
 }

@@ -1,6 +1,9 @@
 package history
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // What a request does with the cookies T or U of a member.
 func begins(id string) func(r *Request) {
@@ -111,5 +114,27 @@ func TestCheckOfCookies(t *testing.T) {
 		"a logout that fails leaves all": {begun.look(10, 12, 1).but(destroys).but(logout).but(unknown).but(keeps).but(func(r *Request) { r.MembersCookie = Left }), ""},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, terms(), tt.story, tt.broken) })
+	}
+}
+
+// With faults, a read may leave a tombstone in place for a TTL. In its last minute it shuts its visitor out once more.
+func TestCheckOfTombstonesThatLiveOn(t *testing.T) {
+	const out = "nobody is shut out"
+	after := func(s story, seconds int) story { return s.write(1000*seconds, 1000*seconds+2).but(shutOut) }
+	for name, tt := range map[string]struct {
+		story
+		strict bool
+		broken string
+	}{
+		"before its last minute": {after(moved.look(20, 22), 100), false, out},
+		"in its last minute":     {after(moved.look(20, 22), 250), false, ""},
+		"after that":             {after(moved.look(20, 22), 310), false, out},
+		"without faults":         {after(moved.look(20, 22), 250), true, out},
+	} {
+		t.Run(name, func(t *testing.T) {
+			terms := terms()
+			terms.TTL, terms.Strict = 5*time.Minute, tt.strict
+			judge(t, terms, tt.story, tt.broken)
+		})
 	}
 }

@@ -1,9 +1,11 @@
 package told
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
+	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // line judges what a request's event says of those who were before it.
@@ -30,7 +32,7 @@ func (j *judge) line(r *request) {
 				}
 				continue
 			}
-			certain, possible := other.stands(x, r.first.Cookie, asked)
+			certain, possible := j.stands(other, x, r.first.Cookie, asked)
 			if certain {
 				least++
 			}
@@ -68,8 +70,8 @@ func (r *request) askedLock() (time.Duration, bool) {
 // waitedInLine reports whether a request has waited for its session while another had it.
 func (r *request) waitedInLine() bool { return r.event.Waited > 0 && r.event.Outcome != "" }
 
-// stands reports whether x stood in the line of a session, without having it, at a time.
-func (r *request) stands(x *history.Request, id string, at time.Duration) (certain, possible bool) {
+// stands reports whether x, a part of a request, stood in the line of a session, without having it, at a time.
+func (j *judge) stands(r *request, x *history.Request, id string, at time.Duration) (certain, possible bool) {
 	from, to := x.Asked, r.opened(x)
 	if to == 0 {
 		to = x.Done
@@ -79,8 +81,17 @@ func (r *request) stands(x *history.Request, id string, at time.Duration) (certa
 	}
 	possible = from <= at && to >= at
 	certain = possible && from < at && to > at && x.Exclusive && !x.Again && x.Cookie == id && !(x.Member != "" && x.Guest != "") &&
-		x.Cause != history.TooMany && x.Leaves == 0 && !x.New && x.Open > 0 && !r.ran("claim")
+		x.Cause != history.TooMany && x.Leaves == 0 && !x.New && x.Open > 0 && !r.ran("claim") &&
+		!j.givesBack(r, at)
 	return certain, possible
+}
+
+// givesBack reports whether a request was giving back, at a time, the lock that another request had passed on to it: its lease
+// was too short by then. Meanwhile the request was the owner of the lock. Then it stands in line again.
+func (j *judge) givesBack(r *request, at time.Duration) bool {
+	return slices.ContainsFunc(r.exchanges, func(x *middleware.ExchangeEvent) bool {
+		return (x.Script == "commit" || x.Script == "release") && x.Holds == 0 && j.since(x.Began) <= at && at <= j.since(x.Began.Add(x.Took))
+	})
 }
 
 // holdsAt reports whether x certainly had the lock of a session at a time.
