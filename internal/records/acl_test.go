@@ -64,6 +64,32 @@ func TestLeastRightsSuffice(t *testing.T) {
 	wantOver(t, st, idOf(st, "ann", 2))
 }
 
+// Redis breaks off a script when a right is missing, and keeps what the script has done so far. Once the right is there, the
+// next claim does the rest.
+func TestAClaimThatWasBrokenOffIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, "redis://app:pw@"+s.Addr, Options{Prefix: "app:", Timeout: patient.Timeout})
+	for n, right := range []string{"zscore", "pttl", "set", "zrem"} {
+		s.Do(t, "ACL", append([]any{"SETUSER", "app"}, slices.Concat(leastRights, userRights)...)...)
+		user := "ann" + right
+		old, id := login(t, st, user, 2*n), idOf(st, user, 2*n+1)
+		must(t, st.CreateRecord(WithLogin(t.Context(), &Login{Instead: []string{old}}), id, recordOfUser(user), Terms{}))
+		r, err := st.Load(t.Context(), id, Terms{})
+		must(t, err)
+		s.Do(t, "ACL", "SETUSER", "app", "-"+right)
+		_, err = st.Claim(t.Context(), id, r)
+		wantError(t, "a claim without "+right, err, ErrUnavailable)
+		s.Do(t, "ACL", "SETUSER", "app", "+"+right)
+		if ended, err := st.Claim(t.Context(), id, r); err != nil || !slices.Equal(ended, []string{old}) {
+			t.Errorf("without %s, and then with it: ended %q, %v", right, ended, err)
+		}
+		wantListed(t, st, user, id)
+		_, _, err = st.Peek(t.Context(), old, Terms{})
+		wantError(t, "the session that gave way, after a claim without "+right, err, ErrGone)
+	}
+}
+
 func useEverything(t *testing.T, s *redistest.Server, st *Engine) {
 	ctx := t.Context()
 	must(t, st.Ping(ctx))

@@ -70,10 +70,13 @@ for i = 6, #KEYS do
   local old = string.sub(KEYS[i], -11)
   if leaves[old] then -- rule: a claim ends only what is still below its session
     -- A session that has ended otherwise is not on the list, and keeps its tombstone. An expired one has no record.
-    if redis.call('ZREM', KEYS[5], old) == 1 and redis.call('PTTL', KEYS[i]) ~= -2 then -- rule: a claim names what it has ended
+    if redis.call('ZSCORE', KEYS[5], old) and redis.call('PTTL', KEYS[i]) ~= -2 then -- rule: a claim names what it has ended
       set(KEYS[i], tombstone, 'PX', 60000) -- rule: a claim ends what is below its session
       result[#result + 1] = old
     end
+    -- The list comes behind the record, and the mark comes last. So a claim that Redis breaks off, since a right is missing,
+    -- can be done again.
+    redis.call('ZREM', KEYS[5], old)
   end
 end
 local function without(id)

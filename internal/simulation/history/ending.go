@@ -93,14 +93,16 @@ func (h *history) endedUnder(r *Request) bool {
 	return false
 }
 
-// takenAway is endedUnder, but also true if others may have ended the session, or if it may be lost.
+// takenAway is endedUnder, but also true if others may have ended the session, if its lifetime may have ended, or if it may be
+// lost.
 func (h *history) takenAway(r *Request) bool {
 	for _, e := range h.bySession[r.Cookie] {
 		if e != r && e.ending(r.Cookie) && e.Seal <= r.End && e.End >= r.Began {
 			return true
 		}
 	}
-	return h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
+	tooOld := h.Lifetime > 0 && len(r.Saw) > 0 && r.End >= h.created(last(r.Saw))+h.Lifetime
+	return tooOld || h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
 }
 
 // mayBeEnded reports whether the session that y does not find may have been ended. A request that asked

@@ -111,6 +111,7 @@ func TestCheck(t *testing.T) {
 		"a write after the end, answered":   {begun.look(10, 12, 1).but(destroys).write(20, 22).but(cookieless), "a write is never lost in silence"},
 		"a new session after the ended one": {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), ""},
 		"a write that is shut out":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), "nobody is shut out"},
+		"one that grew too old meanwhile":   {begun.write(10, 3_600_022, 1).but(gone), ""},
 		"a page that had begun to answer":   {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone), ""},
 		"one that had not":                  {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone), "nobody is shut out"},
 		"a job finds what is gone":          {begun.look(10, 12, 1).but(destroys).look(20, 22).but(gone).but(job), ""},

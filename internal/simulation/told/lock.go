@@ -3,6 +3,7 @@ package told
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
@@ -59,13 +60,19 @@ func (j *judge) endedOpen(e Event, x *middleware.SessionEvent) {
 // mayBeTooOld reports whether a session may have reached the end of its lifetime by then.
 func (j *judge) mayBeTooOld(at time.Time) bool { return j.Lifetime > 0 && j.since(at) >= j.Lifetime }
 
-// over reports whether the end of a session is told, perhaps under a later ID.
+// over reports whether the end of a session is told, perhaps under a later ID. For its user, a session has also ended if
+// another user has logged in with it.
 func (j *judge) over(id string) bool {
 	for range len(j.moved) {
-		if j.ends[id] > 0 || j.moved[id] == "" {
+		next := j.moved[id]
+		if j.ends[id] > 0 || next == "" {
 			break
 		}
-		id = j.moved[id]
+		user, _, ofUser := strings.Cut(id, ".")
+		if ofUser && !strings.HasPrefix(next, user+".") {
+			return true
+		}
+		id = next
 	}
 	return j.ends[id] > 0
 }

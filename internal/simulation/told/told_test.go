@@ -194,3 +194,20 @@ func (t *tale) destroys() {
 	p.Effect, p.Destroys, p.Wrote = history.Destroy, true, nil
 	t.follows.Outcome, t.follows.Ended = "ended", true
 }
+
+// A session is over if its end is told, also under a later ID, or if another user has logged in with it.
+func TestWhatIsOver(t *testing.T) {
+	j := &judge{
+		ends:  map[string]int{"ended": 1},
+		moved: map[string]string{"renewed": "ended", "guest": "ann.S", "ann.S": "ann.T", "ann.T": "bob.S"},
+	}
+	for id, want := range map[string]bool{"ended": true, "renewed": true, "bob.S": false, "ann.T": true, "ann.S": true, "guest": true, "other": false} {
+		if j.over(id) != want {
+			t.Errorf("%s is over: %v, want %v", id, !want, want)
+		}
+	}
+	j.moved = map[string]string{"guest": "ann.S", "ann.S": "ann.T"}
+	if j.over("guest") {
+		t.Error("a session is over although its user still has it")
+	}
+}

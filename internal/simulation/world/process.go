@@ -12,6 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/gomodule/redigo/redis"
 )
@@ -89,6 +90,8 @@ func causeOf(err error) history.Cause {
 		return history.Unavailable // a copy of this commit, or a restart, has removed the staged record
 	case strings.HasPrefix(string(refused), "ERR ") && !strings.Contains(string(refused), "can't run this command"):
 		return history.Broken
+	case is(err, session.ErrEnded): // also if that has cut a try short
+		return history.Gone
 	case is(err, store.ErrTimeout): // also if its last try got no reply in the remaining time
 		return history.Timeout
 	case is(err, store.ErrUnavailable):
