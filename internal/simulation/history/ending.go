@@ -101,8 +101,12 @@ func (h *history) takenAway(r *Request) bool {
 			return true
 		}
 	}
-	tooOld := h.Lifetime > 0 && len(r.Saw) > 0 && r.End >= h.created(last(r.Saw))+h.Lifetime
-	return tooOld || h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
+	return h.mayBeTooOld(r, r.End) || h.endedUnder(r) || h.lost(r.Cookie, 0, r.End)
+}
+
+// mayBeTooOld reports whether the lifetime of the session that a request had may have ended by then.
+func (h *history) mayBeTooOld(r *Request, then time.Duration) bool {
+	return h.Lifetime > 0 && len(r.Saw) > 0 && then >= h.created(last(r.Saw))+h.Lifetime
 }
 
 // mayBeEnded reports whether the session that y does not find may have been ended. A request that asked

@@ -39,10 +39,10 @@ func (h *history) crosses(r *Request, moved moving) bool {
 }
 
 // certainlyMoved is a moving that is true only if the successor was remembered until to. An ID that was not found
-// had ended by then, and one that a Renew has moved was not ended by anything else.
+// had ended by then, and one that a Renew has moved was not ended by anything else, unless its lifetime was over.
 func (h *history) certainlyMoved(id string, _, to time.Duration) bool {
 	for _, e := range h.bySession[id] {
-		if e.Effect == Renew && e.ending(id) && e.Outcome == Answered && to+slack < e.Seal+tombstone && !h.lost(id, e.Asked, to) {
+		if e.Effect == Renew && e.ending(id) && e.Outcome == Answered && to+slack < e.Seal+tombstone && !h.mayBeTooOld(e, to) && !h.lost(id, e.Asked, to) {
 			return true
 		}
 	}

@@ -138,3 +138,13 @@ func TestCheckOfTombstonesThatLiveOn(t *testing.T) {
 		})
 	}
 }
+
+// Whoever comes when a session's lifetime is over begins another, even if its holder gives it a new ID later.
+func TestCheckOfCrossingsBeyondALifetime(t *testing.T) {
+	crosses := begun.write(10, 30, 1).but(callsRenew).but(begins("T")).write(25, 27).but(begins("X"))
+	for lifetime, broken := range map[time.Duration]string{time.Hour: "who crosses a login is refused", 20 * time.Millisecond: ""} {
+		terms := terms()
+		terms.Lifetime = lifetime
+		judge(t, terms, crosses, broken)
+	}
+}
