@@ -21,8 +21,8 @@ import (
 //
 // Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
 // is extended. Three kinds belong to a request: a lost lock, events after a commit in the middle of the handler, and what
-// a goroutine does that outlives the request. If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in
-// the log.
+// a goroutine does that outlives the request. If an observer blocks for so long that 65,536 of these events wait, further
+// ones are dropped and counted in the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
 // if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it

@@ -36,12 +36,13 @@ var process = sync.OnceValue(func() string {
 	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
 })
 
-// ThisProcess is the owner of a lock of this process, without a label.
-func ThisProcess() Owner {
-	host, pid, _ := strings.Cut(process(), "/")
-	n, _ := strconv.Atoi(pid)
-	return Owner{Host: host, PID: n}
-}
+// ThisProcess returns the owner of a lock of this process, without a label.
+func ThisProcess() Owner { return here() }
+
+var here = sync.OnceValue(func() Owner {
+	host, _, _ := strings.Cut(process(), "/")
+	return Owner{Host: host, PID: os.Getpid()}
+})
 
 // IDLength is the length of a token's ID, its first part, which alone makes the token unique.
 const IDLength = 16

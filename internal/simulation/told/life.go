@@ -46,7 +46,7 @@ func (j *judge) lives() {
 		if renewed {
 			j.toldOnce(r, "renewed", how, r.last.Cookie, r.home())
 		}
-		if ended && r.Err == nil && r.last.ID != "" && !r.last.New && !j.endedByAnother(r) {
+		if ended && r.Err == nil && r.last.ID != "" && !r.last.New && !j.endedBefore(r) {
 			j.toldOnce(r, "ended", "destroy", r.last.ID, "")
 		}
 	}
@@ -72,12 +72,11 @@ func (j *judge) flags(r *request) {
 	}
 }
 
-// endedByAnother reports whether the session that a logout had was ended before, perhaps: by another, or because Redis has
-// lost it. What the logout tells then is the end of the session which the one of its cookie has become.
-func (j *judge) endedByAnother(r *request) bool {
-	id := r.last.ID
-	own := slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "ended" && x.Session == id })
-	return !own && (j.ends[id] > 0 || !j.Strict)
+// endedBefore reports whether the session that a logout had may have ended before. What the logout tells then is the end of
+// the session which the one of its cookie has become.
+func (j *judge) endedBefore(r *request) bool {
+	own := slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "ended" && x.Session == r.last.ID })
+	return !own && j.mayBeEnded(r)
 }
 
 // home is the ID of a request's session in the end. It is anyID if the commit has failed, perhaps after the ID had begun:

@@ -34,7 +34,7 @@ func (j *judge) outcome(r *request) {
 	if r.Err != nil && !r.late() { // it may have done a part of it
 		began, renewed, loggedIn, ended = e.Began, e.Renewed, e.LoggedIn, e.Ended
 	}
-	if ended && (j.ends[r.last.ID] > 0 || !j.Strict) { // perhaps another was faster, or Redis has lost the session
+	if ended && j.mayBeEnded(r) {
 		ended = e.Ended
 	}
 	if e.Began != began || e.Renewed != renewed || e.LoggedIn != loggedIn || e.Ended != ended {
@@ -44,6 +44,12 @@ func (j *judge) outcome(r *request) {
 	if e.Runs != r.Runs {
 		j.broken(rule, r, "the handler ran %d times, told are %d", r.Runs, e.Runs)
 	}
+}
+
+// mayBeEnded reports whether the session that a logout had may have ended before: by another, at the end of its lifetime, or
+// because Redis has lost it.
+func (j *judge) mayBeEnded(r *request) bool {
+	return j.ends[r.last.ID] > 0 || !j.Strict || j.mayBeTooOld(r.event.Done)
 }
 
 // late reports whether the handler has tried to change the session after the commit.
