@@ -10,7 +10,7 @@ import (
 // An observation is a records.Collector: this is what package records tells it.
 
 // Exchanged implements records.Collector.
-func (o *observation) Exchanged(x *records.Exchange) {
+func (o *observation) Exchanged(x records.Exchange) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := o.notes
@@ -18,21 +18,23 @@ func (o *observation) Exchanged(x *records.Exchange) {
 		n.event.RoundTrips++
 	}
 	if n == nil || !n.keeping {
-		o.passOn((*ExchangeEvent)(x).Clone())
+		o.passOn(newExchangeEvent(x))
 		return
 	}
-	n.exchange((*ExchangeEvent)(x))
+	n.exchange(x)
 }
 
+func newExchangeEvent(x records.Exchange) *ExchangeEvent { return (*ExchangeEvent)(&x) }
+
 // exchange keeps an exchange, in the notes if there is room.
-func (n *notes) exchange(x *ExchangeEvent) {
+func (n *notes) exchange(x records.Exchange) {
 	if n.exchanged == len(n.exchanges) {
-		n.kept = append(n.kept, x.Clone())
+		n.kept = append(n.kept, newExchangeEvent(x))
 		return
 	}
 	room := &n.exchanges[n.exchanged]
 	n.exchanged++
-	*room = *x
+	*room = ExchangeEvent(x)
 	n.kept = append(n.kept, room)
 }
 

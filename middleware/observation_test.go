@@ -53,7 +53,7 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := s.observe(t.Context(), time.Now())
-	o.Exchanged(&records.Exchange{Command: "GET"})
+	o.Exchanged(records.Exchange{Command: "GET"})
 	o.waited("GET /", time.Second, true, time.Now())
 	o.tell()
 	if told != 0 {

@@ -39,8 +39,8 @@ type Opened struct {
 type Collector interface {
 	// WithoutCancel is context.WithoutCancel of the Collector's context.
 	WithoutCancel() context.Context
-	// Exchanged is called after an exchange, whose memory is used again when Exchanged returns.
-	Exchanged(*Exchange)
+	// Exchanged is called after an exchange.
+	Exchanged(Exchange)
 	Noticed(*Notice)
 	Opened(Opened)
 	// Sized is called when a record was read without the lock, and before it is sent.
@@ -52,9 +52,8 @@ type CollectorKey struct{}
 
 // An Observer is told what no Collector takes.
 type Observer interface {
-	// Exchanged and Noticed are called with mutexes held: they only take a note. The memory of an Exchange is used again
-	// when Exchanged returns.
-	Exchanged(context.Context, *Exchange)
+	// Exchanged and Noticed are called with mutexes held: they only take a note.
+	Exchanged(context.Context, Exchange)
 	Noticed(context.Context, *Notice)
 }
 
@@ -110,7 +109,7 @@ func collectorIn(ctx context.Context) Collector {
 }
 
 // exchanged tells of an exchange.
-func (s *Engine) exchanged(ctx context.Context, x *Exchange) {
+func (s *Engine) exchanged(ctx context.Context, x Exchange) {
 	if c := collectorIn(ctx); c != nil {
 		c.Exchanged(x)
 		return

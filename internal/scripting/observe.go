@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -33,18 +32,15 @@ type purpose struct {
 	now    time.Time // if the caller knows it
 }
 
-// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. When tell returns, the
-// memory of the Exchange is used again. If tell is nil, the runner calls nothing.
-func (r *Runner) Observe(tell func(context.Context, *Exchange)) {
+// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. If tell is nil, the runner calls
+// nothing.
+func (r *Runner) Observe(tell func(context.Context, Exchange)) {
 	if tell == nil {
 		r.observer.Store(nil)
 		return
 	}
 	r.observer.Store(&tell)
 }
-
-// exchanges has Exchanges that were told, to be used again.
-var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
@@ -53,18 +49,16 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 		return r.do(ctx, slot, commands)
 	}
 	way := &transport.Routed{Context: ctx} // not used again: a goroutine of the client may still ask for the context later
-	x := exchanges.Get().(*Exchange)
-	x.begin(p, commands)
-	defer func() { // also if the client ends the goroutine
+	x := begin(p, commands)                // a value, since other memory would have to be fetched into the caches each time
+	defer func() {                         // also if the client ends the goroutine
 		x.end(way.Route, replies, err)
 		(*tell)(ctx, x)
-		exchanges.Put(x)
 	}()
 	return r.do(way, slot, commands)
 }
 
-func (x *Exchange) begin(p purpose, commands []transport.Command) {
-	*x = Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: p.now}
+func begin(p purpose, commands []transport.Command) Exchange {
+	x := Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: p.now}
 	if p.script != nil {
 		x.Script = p.script.name
 	}
@@ -76,6 +70,7 @@ func (x *Exchange) begin(p purpose, commands []transport.Command) {
 	if p.now.IsZero() {
 		x.Began = time.Now()
 	}
+	return x
 }
 
 func (x *Exchange) end(way transport.Route, replies []any, err error) {

@@ -55,7 +55,7 @@ type Runner struct {
 	cluster transport.ClusterClient // nil: the client does not know clusters
 	resets  atomic.Int64            // how many times the connections were given up
 
-	observer atomic.Pointer[func(context.Context, *Exchange)] // nil: none
+	observer atomic.Pointer[func(context.Context, Exchange)] // nil: none
 }
 
 // NewRunner returns a runner whose round trips take at most timeout each. It should be the client's own timeout.
