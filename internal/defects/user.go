@@ -39,7 +39,7 @@ var userDefects = []defect{
 		seenBy(simulation("users"), users("login end", "on the list: "))},
 	{"P14", "a login begins with an earlier epoch",
 		edits(overlay.In("internal/records", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),
-		seenBy(tests("middleware", "TestHistoriesOfUsers"), simulation("users"))},
+		seenBy(simulation("users"))},
 	{"P14", "a request that comes after the end joins a holder whose commit was sent before it",
 		edits(overlay.In("internal/records", "tenure.grant").Replace("t.asked", "t.heard")),
 		seenBy(tests("internal/records", "TestWhoComesAfterTheEndFindsNothing"))},
