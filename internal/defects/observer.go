@@ -60,7 +60,7 @@ var observerDefects = []defect{
 		seenBy(tests("middleware", "TestABadObserverCostsItsRequestAtMost"), simulation("users"))},
 	{"P17", "a goroutine that outlives its request changes the event of another",
 		edits(overlay.In("middleware", "observation.finish").Drop("o.notes = nil")),
-		seenBy(tests("middleware", "TestAnEventIsOnlyOfItsRequest"), simulation("calm"))},
+		seenBy(tests("middleware", "TestAnEventIsOnlyOfItsRequest"))},
 	{"P17", "an event is changed while it is told",
 		edits(overlay.In("middleware", "observation.finish").True("!n.lent")),
 		seenBy(tests("middleware", "TestAnEventIsValidUntilItIsTold"))},
