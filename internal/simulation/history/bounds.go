@@ -9,16 +9,17 @@ const slack = 2 * time.Millisecond
 //
 // A request waits for its session for LockWait, or for a Timeout if that is longer. The round trip that
 // is under way at the end may take an eighth of a Timeout more, and cleaning up after a failure a
-// quarter. A commit takes at most a Timeout and an eighth for everything that it needs: the round trip of
-// the same tenure that is under way, an extension in between, its own round trip, and with Renew a second
-// one. An optimistic request that wrote waits when it commits.
+// quarter. If a lock is passed on to the request with too short a lease, it gives that back first. A commit
+// takes at most a Timeout and an eighth for everything that it needs: the round trip of the same tenure that
+// is under way, an extension in between, its own round trip, and with Renew a second one. An optimistic
+// request that wrote waits when it commits.
 func (h *history) bounds() {
 	commit, cleaned := h.Timeout+h.Timeout/8+slack, h.Timeout/4
 	wait := max(h.LockWait, h.Timeout) + h.Timeout/8 + cleaned + slack
 	exchange := h.Timeout + cleaned + slack
 	for i := range h.all {
 		r := &h.all[i]
-		wait, unlocked, left := wait, 16*h.Latency+slack, exchange
+		wait, unlocked, left := wait+r.GaveBack, 16*h.Latency+slack, exchange
 		if r.late() { // it needs a round trip more
 			wait, unlocked = wait+exchange, 2*unlocked
 		}

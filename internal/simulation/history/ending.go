@@ -72,10 +72,11 @@ func (h *history) arrivedBefore(x *Request, e *Ending) bool {
 func (h *history) began(id string) *Request { return h.beginners[id] }
 
 // aimsAt reports whether an ending ends a session: by its ID, or by its user. A Renew of the spared
-// session is not spared, since the new ID was not known.
+// session is not spared, since the new ID was not known. An ending that has found nothing ends nothing, unless Redis has lost
+// its data meanwhile: then the ending may have been repeated.
 func (h *history) aimsAt(e *Ending, id string) bool {
 	if e.ID != "" {
-		return e.ID == id && e.Cause != Gone
+		return e.ID == id && (e.Cause != Gone || h.lost(id, e.Began, e.End))
 	}
 	x := h.began(id)
 	return x != nil && x.SetUser == e.User && id != e.Spared && (e.Most == 0 || h.evicts(e, x))

@@ -133,6 +133,7 @@ func TestCheck(t *testing.T) {
 		"one that wrote did": {begun.write(50_000, 60_002, 1).but(optimistic(60_001)).look(115_000, 115_002), "a session is there until it ends"},
 
 		"a wait":               {begun.look(10, 150, 1).but(func(r *Request) { r.Open, r.Seal = 109*milli, 149*milli }), ""},
+		"a lock given back":    {begun.look(10, 200, 1).but(func(r *Request) { r.Open, r.GaveBack = 180*milli, 100*milli }), ""},
 		"a long wait":          {begun.look(10, 200, 1).but(func(r *Request) { r.Open = 180 * milli }), "every wait is bounded"},
 		"a wait to be saved":   {begun.write(10, 200, 1).but(optimistic(12)), ""},
 		"a long one":           {begun.write(10, 500, 1).but(optimistic(12)), "every wait is bounded"},

@@ -141,6 +141,9 @@ type Request struct {
 	Destroys bool
 
 	Blocked time.Duration // for how long an observer has blocked it, which costs no other request
+	// GaveBack is how long it took to give back locks that were passed on to it, with a lease that was too short by then.
+	GaveBack time.Duration
+
 	Seal    time.Duration // when the commit began
 	Leaves  time.Duration // when the client goes away
 	Outcome Outcome

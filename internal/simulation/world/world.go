@@ -14,6 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 	"github.com/a2139e8d/latchkey/internal/simulation/told"
+	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // A World is a run of a plan.
@@ -91,7 +92,9 @@ func (w *World) run() {
 // judge returns the violations.
 func (w *World) judge() Result {
 	var all []history.Request
+	gaveBack := w.gaveBack()
 	for _, r := range w.seen {
+		r.GaveBack = gaveBack[r.Number%second]
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(a, b history.Request) int { return a.Number - b.Number })
@@ -107,6 +110,17 @@ func (w *World) judge() Result {
 	}
 	return Result{Operations: len(all) + len(w.endings), Violations: violations, Hash: w.trace.sum(), World: w,
 		Told: len(w.told.Events), Exchanges: len(w.told.Exchanges)}
+}
+
+// gaveBack returns how long each request took to give back locks, by commits that store no hold.
+func (w *World) gaveBack() map[int]time.Duration {
+	took := make(map[int]time.Duration)
+	for _, e := range w.told.Events {
+		if x, ok := e.What.(*middleware.ExchangeEvent); ok && x.Script == "commit" && x.Holds == 0 {
+			took[e.Request] += x.Took
+		}
+	}
+	return took
 }
 
 // terms are the settings by which the requests are judged.
