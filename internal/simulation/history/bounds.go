@@ -45,8 +45,8 @@ func (h *history) bounds() {
 			if h.MaxSessions > 0 && h.adds(r) { // to look which sessions have expired, to count anew, and to end one
 				limit += 8 * exchange
 			}
-			if h.follows(r) { // a round trip for each successor, and for the end of the last
-				limit += time.Duration(len(h.successors(r.Member))+2) * exchange
+			if h.follows(r) { // a round trip for each successor, for the end of the last, and to see that nothing came after it
+				limit += time.Duration(len(h.successors(r.Member))+3) * exchange
 			}
 			h.within(r, "its commit", r.answered()-r.Seal, limit)
 		}
