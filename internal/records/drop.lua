@@ -4,15 +4,14 @@
 -- ARGV[1] number of the call   ARGV[2] its revision
 -- Returns 1: removed; 0: it did not exist, or is another record.
 local user = #KEYS > 3
-{{template "set"}}
 {{template "record"}}
 {{template "user"}}
 if not is(KEYS[1], ARGV[2]) then
   return 0
 end
 if user then
-  set(KEYS[1], tombstone, 'PX', 60000)
-  redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11)) -- last, so that a record that is left is on the list
+  redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11))
+  redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
 else
   redis.call('DEL', KEYS[1])
 end

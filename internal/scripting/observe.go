@@ -49,8 +49,9 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 		return r.do(ctx, slot, commands)
 	}
 	way := &transport.Routed{Context: ctx} // not used again: a goroutine of the client may still ask for the context later
-	x := begin(p, commands)                // a value, since other memory would have to be fetched into the caches each time
-	defer func() {                         // also if the client ends the goroutine
+	x := begin(p, commands)
+
+	defer func() { // also if the client ends the goroutine
 		x.end(way.Route, replies, err)
 		(*tell)(ctx, x)
 	}()

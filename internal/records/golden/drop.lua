@@ -5,20 +5,6 @@ local function script()
 -- ARGV[1] number of the call   ARGV[2] its revision
 -- Returns 1: removed; 0: it did not exist, or is another record.
 local user = #KEYS > 3
--- The part of scripts that write small values that do not stay: a lock, a queue, a tombstone.
-
--- set is redis.call('SET', ...), but it also works if Redis is full: Redis gives memory to any script that
--- has called a write command. PEXPIRE is a write command, and here it changes nothing: no existing key
--- expires sooner than in a millisecond. A saved record must not be written by set, nor after it.
-local function set(...)
-  local reply = redis.pcall('SET', ...)
-  if reply and reply.err then
-    redis.call('PEXPIRE', KEYS[1], '1', 'GT')
-    reply = redis.call('SET', ...)
-  end
-  return reply
-end
-
 -- The part of scripts that compare a record.
 
 -- revisionOf returns the revision of a record, which each write chooses anew. For a value without a
@@ -72,8 +58,8 @@ if not is(KEYS[1], ARGV[2]) then
   return 0
 end
 if user then
-  set(KEYS[1], tombstone, 'PX', 60000)
-  redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11)) -- last, so that a record that is left is on the list
+  redis.call('ZREM', KEYS[5], string.sub(KEYS[1], -11))
+  redis.call('SET', KEYS[1], tombstone, 'PX', 60000)
 else
   redis.call('DEL', KEYS[1])
 end
