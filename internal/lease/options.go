@@ -65,7 +65,10 @@ func held(err error, h Holder) error {
 
 // Owner returns what is known of the holder. It returns false if nothing is known, or another program has taken the lock.
 func (h Holder) Owner() (Owner, bool) {
-	if h.granted.IsZero() {
+	switch {
+	case h == Holder{}:
+		return Owner{}, false
+	case h.granted.IsZero():
 		return ParseToken(h.Token)
 	}
 	owner := ThisProcess()

@@ -20,10 +20,15 @@ import (
 // A runtime.Goexit cannot become an error: it ends the goroutine. So code that unlocks a mutex for a call locks it
 // again by defer.
 
-// do calls the client's Do. The error is a deferred if no node of a cluster could take the commands.
-func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command) (replies []any, err error) {
+// do calls the client's Do, or, if route is not nil, its DoRouted. The error is a deferred if no node of a cluster could
+// take the commands.
+func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command, route *transport.Route) (replies []any, err error) {
 	defer Recovered(&err)
-	replies, err = r.client.Do(ctx, slot, commands...)
+	if route != nil && r.routed != nil {
+		replies, *route, err = r.routed.DoRouted(ctx, slot, commands...)
+	} else {
+		replies, err = r.client.Do(ctx, slot, commands...)
+	}
 	switch {
 	case err == nil && len(replies) != len(commands):
 		return nil, fmt.Errorf("%w: its client has %d replies to %d commands", transport.ErrUnavailable, len(replies), len(commands))

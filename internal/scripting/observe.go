@@ -2,7 +2,7 @@ package scripting
 
 import (
 	"context"
-	"math"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -46,16 +46,15 @@ func (r *Runner) Observe(tell func(context.Context, Exchange)) {
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
 	tell := r.observer.Load()
 	if tell == nil {
-		return r.do(ctx, slot, commands)
+		return r.do(ctx, slot, commands, nil)
 	}
-	way := &transport.Routed{Context: ctx} // not used again: a goroutine of the client may still ask for the context later
+	var route transport.Route
 	x := begin(p, commands)
-
 	defer func() { // also if the client ends the goroutine
-		x.end(way.Route, replies, err)
+		x.end(route, replies, err)
 		(*tell)(ctx, x)
 	}()
-	return r.do(way, slot, commands)
+	return r.do(ctx, slot, commands, &route)
 }
 
 func begin(p purpose, commands []transport.Command) Exchange {
@@ -74,9 +73,9 @@ func begin(p purpose, commands []transport.Command) Exchange {
 	return x
 }
 
-func (x *Exchange) end(way transport.Route, replies []any, err error) {
+func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	x.Took, x.Err = time.Since(x.Began), err
-	x.Node, x.Moved, x.Asked = way.Node, way.Moved, way.Asked
+	x.Node, x.Moved, x.Asked = route.Node, route.Moved, route.Asked
 	for _, reply := range replies {
 		x.Received += size(reply)
 		if refusal, ok := reply.(error); ok && x.Status == "" {
@@ -109,18 +108,28 @@ func size(value any) (n int) {
 	return n
 }
 
-// digits returns how many bytes a number takes as text. Its loop is faster than to write the text.
+// digits returns how many bytes a number takes as text.
 func digits(n int64) (size int) {
+	u := uint64(n)
 	if n < 0 {
-		size, n = 1, -max(n, -math.MaxInt64)
+		size, u = 1, -u
 	}
-	for next := int64(10); n >= next; next *= 10 {
-		if size++; next > math.MaxInt64/10 {
-			break
-		}
+	u |= 1                               // 0 has a digit, too
+	digits := bits.Len64(u) * 1233 >> 12 // a little less than the logarithm, and so perhaps one less than the digits
+	if u >= powers[digits] {
+		digits++
 	}
-	return size + 1
+	return size + digits
 }
+
+// powers are those of 10.
+var powers = func() (p [20]uint64) {
+	p[0] = 1
+	for i := range len(p) - 1 {
+		p[i+1] = 10 * p[i]
+	}
+	return p
+}()
 
 // status returns the first word of a refusal, which names its kind, such as OOM. It is "ERR" if Redis gave no kind.
 func status(refusal error) string {

@@ -104,10 +104,7 @@ func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 // If the client knows which server it has asked, the exchange says so.
 func TestTheServerIsObserved(t *testing.T) {
 	t.Parallel()
-	r := NewRunner(knows(func(x exchange) ([]any, error) {
-		*transport.RouteIn(x.ctx) = transport.Route{Node: "node-2:6379", Moved: 1, Asked: 2}
-		return x.next()
-	}), time.Minute)
+	r := NewRunner(routed{knows(nil), transport.Route{Node: "node-2:6379", Moved: 1, Asked: 2}}, time.Minute)
 	var got Exchange
 	r.Observe(func(_ context.Context, x Exchange) { got = x })
 	if _, err := r.Run(t.Context(), echo, nil, "word"); err != nil {
@@ -118,12 +115,32 @@ func TestTheServerIsObserved(t *testing.T) {
 	}
 }
 
+// routed is a RoutedClient.
+type routed struct {
+	*fake
+	route transport.Route
+}
+
+func (r routed) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := r.Do(ctx, key, commands...)
+	return replies, r.route, err
+}
+
 // The size of a number is that of its text.
 func TestDigits(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int64{0, 1, 9, 10, 99, 100, 1764140000000, math.MaxInt64 / 10, math.MaxInt64 - 1, math.MaxInt64, -1, -10, math.MinInt64 + 1, math.MinInt64} {
-		if got, want := digits(n), len(strconv.FormatInt(n, 10)); got != want {
-			t.Errorf("%d has %d, want %d", n, got, want)
+	numbers := []int64{0, math.MaxInt64, math.MinInt64}
+	for power := int64(1); power > 0 && power <= math.MaxInt64/10; power *= 10 {
+		numbers = append(numbers, power-1, power, 10*power-1, 10*power)
+	}
+	for bit := range 63 {
+		numbers = append(numbers, 1<<bit-1, 1<<bit)
+	}
+	for _, n := range numbers {
+		for _, n := range []int64{n, -n} {
+			if got, want := digits(n), len(strconv.FormatInt(n, 10)); got != want {
+				t.Errorf("%d has %d, want %d", n, got, want)
+			}
 		}
 	}
 }

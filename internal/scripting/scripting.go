@@ -53,6 +53,7 @@ type Runner struct {
 	client  transport.Client
 	timeout time.Duration
 	cluster transport.ClusterClient // nil: the client does not know clusters
+	routed  transport.RoutedClient  // nil: the client knows no routes
 	resets  atomic.Int64            // how many times the connections were given up
 
 	observer atomic.Pointer[func(context.Context, Exchange)] // nil: none
@@ -61,7 +62,8 @@ type Runner struct {
 // NewRunner returns a runner whose round trips take at most timeout each. It should be the client's own timeout.
 func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 	cluster, _ := c.(transport.ClusterClient)
-	return &Runner{client: c, timeout: timeout, cluster: cluster}
+	routed, _ := c.(transport.RoutedClient)
+	return &Runner{client: c, timeout: timeout, cluster: cluster, routed: routed}
 }
 
 // Keys are strings, as the []any that clients want: to convert them for each call costs time.

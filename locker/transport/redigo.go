@@ -57,16 +57,17 @@ func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 	return &Redigo{pool: pool, timeout: timeout, stuck: timeout / 8}
 }
 
+// DoRouted implements [RoutedClient].
+func (c *Redigo) DoRouted(ctx context.Context, key string, commands ...Command) ([]any, Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, Route{Node: c.Address}, err
+}
+
 // Do implements [Client].
 func (c *Redigo) Do(ctx context.Context, _ string, commands ...Command) ([]any, error) {
 	now := time.Now()
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
 		return nil, unsent(err)
-	}
-	if c.Address != "" {
-		if r := RouteIn(ctx); r != nil {
-			r.Node = c.Address
-		}
 	}
 	deadline := now.Add(c.timeout)
 	end, ok := ctx.Deadline()

@@ -5,8 +5,8 @@
 //
 //   - For sessions, or for locks on a redigo pool: nothing. Packages store and locker make their clients.
 //   - For locks by locker.New on a redigo pool: [NewRedigo].
-//   - For another Redis library: a type that is a [Client]. It may be a [ClusterClient], a [Resetter] and an
-//     [Owned], too, which are optional. Package clienttest checks that a Client keeps its promises.
+//   - For another Redis library: a type that is a [Client]. It may be a [ClusterClient], a [RoutedClient], a [Resetter]
+//     and an [Owned], too, which are optional. Package clienttest checks that a Client keeps its promises.
 //
 // # Errors
 //

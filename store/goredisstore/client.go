@@ -18,11 +18,14 @@ type client struct {
 	timeout time.Duration // of a round trip
 }
 
+// DoRouted is described in [transport.RoutedClient].
+func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, transport.Route{Node: c.redis.Options().Addr}, err // with Sentinel go-redis does not tell the master's
+}
+
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
-	if route := transport.RouteIn(ctx); route != nil {
-		route.Node = c.redis.Options().Addr // with Sentinel go-redis does not tell the master's
-	}
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
 		return nil, err

@@ -46,21 +46,23 @@ func (c *cluster) IsCluster() bool { return true }
 
 // Do is described in [transport.Client].
 func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
-	route := transport.RouteIn(ctx)
-	if route == nil {
-		route = new(transport.Route)
-	}
+	replies, _, err := c.DoRouted(ctx, key, commands...)
+	return replies, err
+}
+
+// DoRouted is described in [transport.RoutedClient].
+func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transport.Command) (replies []any, route transport.Route, err error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)
 	if err != nil {
-		return nil, err
+		return nil, route, err
 	}
 	defer cancel()
 	node, err := c.redis.MasterForKey(ctx, key)
 	if err != nil {
-		return nil, refused(err)
+		return nil, route, refused(err)
 	}
 	route.Node = node.Options().Addr
-	replies, err := exchange(ctx, node, commands)
+	replies, err = exchange(ctx, node, commands)
 	c.doubt(ctx, replies, err)
 	for range maxRedirects {
 		to := redirected(commands, replies)
@@ -79,11 +81,11 @@ func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Comm
 			break
 		}
 		if c.doubt(ctx, next, err); err != nil {
-			return nil, err
+			return nil, route, err
 		}
 		replies = to.answered(next)
 	}
-	return replies, err
+	return replies, route, err
 }
 
 // follow returns the client of the node that a redirection names, or nil.

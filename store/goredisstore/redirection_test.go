@@ -38,13 +38,12 @@ func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	}
 	c.FinishMove(t, m)
 	defer c.Move(t, m.Slot, from)
-	way := &transport.Routed{Context: t.Context()}
-	got, err := client.Do(way, key, transport.Command{"MGET", here, there})
+	got, route, err := client.(transport.RoutedClient).DoRouted(t.Context(), key, transport.Command{"MGET", here, there})
 	if err != nil || fmt.Sprint(got) != "[[2 <nil>]]" {
 		t.Errorf("executed was %v, %v", got, err)
 	}
-	if way.Route != (transport.Route{Node: to.Addr, Moved: 1}) {
-		t.Errorf("the route is %+v, want one redirection to %s", way.Route, to.Addr)
+	if route != (transport.Route{Node: to.Addr, Moved: 1}) {
+		t.Errorf("the route is %+v, want one redirection to %s", route, to.Addr)
 	}
 }
 

@@ -30,6 +30,15 @@ type client struct {
 	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
 }
 
+// DoRouted is described in [transport.RoutedClient]. On a cluster and behind Sentinel rueidis does not tell which node it asks.
+func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) (replies []any, route transport.Route, err error) {
+	replies, err = c.Do(ctx, key, commands...)
+	if made := c.maker.made.Load(); made != nil && (*made).Mode() == rueidis.ClientModeStandalone {
+		route.Node = c.maker.option.InitAddress[0]
+	}
+	return replies, route, err
+}
+
 // Do is described in [transport.Client].
 func (c *client) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil || len(commands) == 0 {
@@ -45,11 +54,6 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	redis, err := c.maker.client(ctx, end)
 	if err != nil {
 		return nil, unsent(err)
-	}
-	if redis.Mode() == rueidis.ClientModeStandalone { // otherwise rueidis does not say which node it asks
-		if route := transport.RouteIn(ctx); route != nil {
-			route.Node = c.maker.option.InitAddress[0]
-		}
 	}
 	x := exchange{redis: redis, commands: build(redis, key, commands)}
 	if good := c.health.good(now); good && !hurried {

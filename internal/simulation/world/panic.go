@@ -29,6 +29,12 @@ func (c *client) Do(ctx context.Context, key string, commands ...transport.Comma
 	return replies, err
 }
 
+// DoRouted implements transport.RoutedClient.
+func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := c.Do(ctx, key, commands...)
+	return replies, transport.Route{}, err
+}
+
 // Subscribe implements transport.Client.
 func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
 	before, after := c.panics()

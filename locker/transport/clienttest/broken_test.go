@@ -28,6 +28,7 @@ type broken struct {
 	redigo
 	do        func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error)
 	subscribe func(ctx context.Context, c redigo, channel string) (transport.Subscription, error)
+	route     transport.Route
 }
 
 func (b broken) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
@@ -35,6 +36,11 @@ func (b broken) Do(ctx context.Context, key string, commands ...transport.Comman
 		return b.redigo.Do(ctx, key, commands...)
 	}
 	return b.do(ctx, b.redigo, commands...)
+}
+
+func (b broken) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
+	replies, err := b.Do(ctx, key, commands...)
+	return replies, b.route, err
 }
 
 func (b broken) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
@@ -237,12 +243,7 @@ func neverRecovers(most int) func() broken {
 }
 
 // elsewhere names another server than the one it has asked.
-var elsewhere = broken{do: func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error) {
-	if r := transport.RouteIn(ctx); r != nil {
-		r.Node = "elsewhere:6379"
-	}
-	return c.Do(ctx, "", commands...)
-}}
+var elsewhere = broken{route: transport.Route{Node: "elsewhere:6379"}}
 
 // For every promise there is a client that breaks it, and the check finds that out.
 func TestChecksCanFail(t *testing.T) {

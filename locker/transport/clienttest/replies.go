@@ -36,16 +36,19 @@ func replies(c *check) {
 	), "<nil>", `"OK"`, `"value"`, "5", `[1 "two" [3 []] <nil>]`, `["value" <nil>]`)
 }
 
-// If the client notes a transport.Route, the node is the one that was asked.
+// If the client is a transport.RoutedClient, the node is the one that was asked.
 func route(c *check) {
-	way := &transport.Routed{Context: c.Context()}
-	replies, err := c.open().Do(way, "k", transport.Command{"SET", "k", "value"})
+	client, ok := c.open().(transport.RoutedClient)
+	if !ok {
+		return
+	}
+	replies, route, err := client.DoRouted(c.Context(), "k", transport.Command{"SET", "k", "value"})
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.wantShown(replies, `"OK"`)
-	if way.Node != "" && way.Node != c.wire.address && way.Node != c.server.Address || way.Moved > 0 || way.Asked > 0 {
-		c.Errorf("the route is %+v, and the server's address %s", way.Route, c.wire.address)
+	if route.Node != "" && route.Node != c.wire.address && route.Node != c.server.Address || route.Moved > 0 || route.Asked > 0 {
+		c.Errorf("the route is %+v, and the server's address %s", route, c.wire.address)
 	}
 }
 
