@@ -37,6 +37,8 @@ type notes struct {
 	holding   time.Time // since when the request holds its session; zero: it does not
 	hold      *trace.Task
 	asked     records.Opened // of a hold that is being waited for
+	tripsThen int            // event.RoundTrips when the request acquired the lock
+	stored    time.Time      // when the reply to a commit came, if that was the last exchange
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
@@ -114,7 +116,7 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
 	n.asked = records.Opened{}
 	if acquired {
-		h.Acquired = now
+		h.Acquired, n.tripsThen = now, n.event.RoundTrips
 		o.holds(n, now)
 	} else {
 		h.Released = now
@@ -153,7 +155,11 @@ func (o *observation) opened(id string, from origin) {
 	if o.task != nil {
 		trace.Log(o.Context, "session", id)
 	}
-	if n.event.Acquired.IsZero() {
+	if !n.event.Acquired.IsZero() {
+		return
+	}
+	n.event.Acquired = n.holding
+	if n.holding.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or has claimed the session since
 		n.event.Acquired = n.now()
 	}
 }
@@ -163,13 +169,20 @@ var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", 
 
 // committed tells of a commit that was tried. It is called with request.mu held.
 func (o *observation) committed(do action, err error) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	stored := n.stored
+	n.stored = time.Time{}
 	if err != nil { // it is told by failed, or the handler runs again
 		return
 	}
-	if n := o.lock(); n != nil {
-		n.event.Committed, n.event.Outcome = n.now(), outcomes[do]
-		o.mu.Unlock()
+	if stored.IsZero() { // another request's commit has stored the changes, or there are none
+		stored = n.now()
 	}
+	n.event.Committed, n.event.Outcome = stored, outcomes[do]
 }
 
 // did tells what the request has done to its session's id.

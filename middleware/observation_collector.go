@@ -16,6 +16,10 @@ func (o *observation) Exchanged(x records.Exchange) {
 	n := o.notes
 	if n != nil {
 		n.event.RoundTrips++
+		n.stored = time.Time{}
+		if x.Holds > 0 {
+			n.stored = x.Began.Add(x.Took)
+		}
 	}
 	if n == nil || !n.keeping {
 		o.passOn(newExchangeEvent(x))
