@@ -38,7 +38,7 @@ type notes struct {
 	hold      *trace.Task
 	asked     records.Opened // of a hold that is being waited for
 	tripsThen int            // event.RoundTrips when the request acquired the lock
-	stored    time.Time      // when the reply to a commit came, if that was the last exchange
+	stored    time.Time      // when the reply to a commit came, if that was the last exchange of this hold
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
@@ -113,6 +113,7 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	}
 	defer o.mu.Unlock()
 	n.event.Label, n.event.Waited = label, n.event.Waited+d
+	n.stored = time.Time{} // by an earlier hold
 	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
 	n.asked = records.Opened{}
 	if acquired {
@@ -159,7 +160,7 @@ func (o *observation) opened(id string, from origin) {
 		return
 	}
 	n.event.Acquired = n.holding
-	if n.holding.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or has claimed the session since
+	if n.holding.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or an exchange came after that, such as a claim
 		n.event.Acquired = n.now()
 	}
 }
@@ -179,7 +180,7 @@ func (o *observation) committed(do action, err error) {
 	if err != nil { // it is told by failed, or the handler runs again
 		return
 	}
-	if stored.IsZero() { // another request's commit has stored the changes, or there are none
+	if stored.IsZero() { // another request's commit has stored the changes, or it was none of a hold
 		stored = n.now()
 	}
 	n.event.Committed, n.event.Outcome = stored, outcomes[do]

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
@@ -64,6 +65,56 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	if told != 1 {
 		t.Errorf("%d events were told after the session was released, want 1", told)
 	}
+}
+
+// The session is acquired when its lock is, and saved when the reply to its commit comes: what the request does after
+// that does not count. What an exchange has come between is as late as it seems.
+func TestTimesOfAnObservation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		o := &observation{Context: t.Context(), notes: &notes{keeping: true, event: RequestEvent{Arrived: start}}}
+		e := &o.notes.event
+		exchange := func(holds int) {
+			began := time.Now()
+			time.Sleep(time.Second)
+			o.Exchanged(records.Exchange{Holds: holds, Began: began, Took: time.Second})
+		}
+		want := func(what string, got time.Time, seconds time.Duration) {
+			t.Helper()
+			if got := got.Sub(start); got != seconds*time.Second {
+				t.Errorf("%s after %v, want %d s", what, got, seconds)
+			}
+		}
+		acquire := func() { o.waited("GET /", 0, true, time.Now()) }
+
+		exchange(0)
+		acquire()
+		time.Sleep(time.Second)
+		o.opened("id", locked)
+		want("acquired", e.Acquired, 1)
+		exchange(1)
+		time.Sleep(time.Second)
+		o.committed(save, nil)
+		want("committed", e.Committed, 3)
+
+		acquire()
+		time.Sleep(time.Second) // another request's commit stores its changes
+		o.committed(save, nil)
+		want("committed by another", e.Committed, 5)
+
+		exchange(1) // of a hold that is given up
+		acquire()
+		time.Sleep(time.Second)
+		o.committed(save, nil)
+		want("committed by another after a commit", e.Committed, 7)
+
+		e.Acquired = time.Time{}
+		acquire()
+		exchange(0) // claims the session
+		time.Sleep(time.Second)
+		o.opened("id", locked)
+		want("claimed", e.Acquired, 9)
+	})
 }
 
 type counting struct{ told *int }

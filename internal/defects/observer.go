@@ -44,7 +44,7 @@ var observerDefects = []defect{
 		edits(overlay.In("internal/records", "tenure.end").Drop("t.engine.lost(h, w)")),
 		seenBy(simulation("calm"))},
 	{"P17", "a script that is sent again by its text is not told",
-		edits(overlay.In("internal/scripting", "Runner.eval").Replace("r.send(c, s, p, x)", "r.do(c, s, x)")),
+		edits(overlay.In("internal/scripting", "Runner.eval").Replace("r.send(c, s, p, x)", "r.do(c, s, x, nil)")),
 		seenBy(tests("middleware", "TestAnExchangeIsObserved"), simulation("calm"))},
 	{"P17", "an exchange of a client that panics is not told",
 		edits(overlay.In("internal/scripting", "Runner.send").Replace("(*t)(c, x)", "if _, ok := errors.AsType[panicked](x.Err); !ok {\n(*t)(c, x)\n}")),

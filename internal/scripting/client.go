@@ -20,8 +20,8 @@ import (
 // A runtime.Goexit cannot become an error: it ends the goroutine. So code that unlocks a mutex for a call locks it
 // again by defer.
 
-// do calls the client's Do, or, if route is not nil, its DoRouted. The error is a deferred if no node of a cluster could
-// take the commands.
+// do calls the client's Do. If route is not nil, and the client knows routes, it calls DoRouted and sets the route. The
+// error is a deferred if no node of a cluster could take the commands.
 func (r *Runner) do(ctx context.Context, slot string, commands []transport.Command, route *transport.Route) (replies []any, err error) {
 	defer Recovered(&err)
 	if route != nil && r.routed != nil {

@@ -114,12 +114,12 @@ func digits(n int64) (size int) {
 	if n < 0 {
 		size, u = 1, -u
 	}
-	u |= 1                               // 0 has a digit, too
-	digits := bits.Len64(u) * 1233 >> 12 // a little less than the logarithm, and so perhaps one less than the digits
-	if u >= powers[digits] {
-		digits++
+	u |= 1                              // 0 has a digit, too
+	count := bits.Len64(u) * 1233 >> 12 // 1233/4096 is a little less than log10(2). So this is the number, or one less
+	if u >= powers[count] {
+		count++
 	}
-	return size + digits
+	return size + count
 }
 
 // powers are those of 10.

@@ -18,6 +18,8 @@ type client struct {
 	timeout time.Duration // of a round trip
 }
 
+var _ transport.RoutedClient = (*client)(nil)
+
 // DoRouted is described in [transport.RoutedClient].
 func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
 	replies, err := c.Do(ctx, key, commands...)

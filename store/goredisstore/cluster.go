@@ -50,6 +50,8 @@ func (c *cluster) Do(ctx context.Context, key string, commands ...transport.Comm
 	return replies, err
 }
 
+var _ transport.RoutedClient = (*cluster)(nil)
+
 // DoRouted is described in [transport.RoutedClient].
 func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transport.Command) (replies []any, route transport.Route, err error) {
 	ctx, cancel, err := bounded(ctx, c.timeout)

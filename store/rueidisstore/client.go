@@ -30,6 +30,8 @@ type client struct {
 	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
 }
 
+var _ transport.RoutedClient = (*client)(nil)
+
 // DoRouted is described in [transport.RoutedClient]. On a cluster and behind Sentinel rueidis does not tell which node it asks.
 func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) (replies []any, route transport.Route, err error) {
 	replies, err = c.Do(ctx, key, commands...)
