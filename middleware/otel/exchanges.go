@@ -5,12 +5,9 @@ import (
 	"context"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
@@ -20,24 +17,17 @@ var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 2.5
 
 // exchanges are the metrics of ExchangeEvents.
 type exchanges struct {
-	duration     metric.Float64Histogram
-	commits      metric.Int64Histogram
+	meter        *meter
+	series       *table[exchangeKey, *buckets] // of the durations; nil: they are left to Redis's client
+	commits      *count
+	requests     *count // whose holds the commits have ended
 	moved, asked *count
-	series       *table[exchangeKey, []metric.RecordOption]
-	batch        *batch[exchangeSample]
-}
-
-// An exchangeSample is what is measured of an exchange.
-type exchangeSample struct {
-	exchangeKey
-	took  time.Duration
-	holds int
 }
 
 // An exchangeKey is what the attributes of an exchange depend on. failure is the error.type if there is no reply.
 type exchangeKey struct {
 	script, command, node, status, failure string
-	batch                                  bool
+	pipeline                               bool
 }
 
 // newExchanges leaves the metric of the convention out if the client of Redis has it.
@@ -45,54 +35,47 @@ func newExchanges(m *meter, left bool) *exchanges {
 	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
 		"Times another node of the cluster had to be asked.")
 	x := &exchanges{
-		duration: noop.Float64Histogram{},
-		commits: made(m.Int64Histogram("latchkey.commit.batch.size", metric.WithUnit("{request}"),
-			metric.WithDescription("Requests whose changes one commit has stored."),
-			metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128))),
-		moved:  redirects.of(howKey.String("moved")),
-		asked:  redirects.of(howKey.String("asked")),
-		series: newExchangeTable(),
+		meter:   m,
+		commits: m.counter("latchkey.commits", "{commit}", "Commits of requests that have held their session.").of(),
+		requests: m.counter("latchkey.commit.requests", "{request}",
+			"Requests whose holds these commits have ended: of several, if they have passed the session on.").of(),
+		moved: redirects.of(howKey.String("moved")),
+		asked: redirects.of(howKey.String("asked")),
 	}
 	if !left {
-		x.duration = made(m.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
-			metric.WithDescription("Duration of database client operations."),
-			metric.WithExplicitBucketBoundaries(exchangeTimes...)))
+		x.series = newExchangeTable(m.histogram("db.client.operation.duration", "s",
+			"Duration of database client operations.", exchangeTimes...))
 	}
-	x.batch = &batch[exchangeSample]{measure: func(s exchangeSample) { x.record(context.Background(), s) }}
-	m.batches = append(m.batches, x.batch)
 	return x
 }
 
-func newExchangeTable() *table[exchangeKey, []metric.RecordOption] {
+func newExchangeTable(durations histogram) *table[exchangeKey, *buckets] {
 	scripts, commands, nodes, statuses := words(32), keywords(32), texts(128), keywords(32)
 	bound := func(k exchangeKey) exchangeKey {
 		k.script, k.command = scripts.word(k.script), commands.word(k.command)
 		k.node, k.status = nodes.word(k.node), statuses.word(k.status)
 		return k
 	}
-	series := func(k exchangeKey) []metric.RecordOption { return recordOf(k.attributes()...) }
-	full := func() []metric.RecordOption { return recordOf(semconv.DBSystemNameRedis, overflow) }
-	return newTable(bound, series, full)
+	series := func(k exchangeKey) *buckets { return durations.of(k.attributes()...) }
+	full := func() *buckets { return durations.of(semconv.DBSystemNameRedis, overflow) }
+	place := func(k exchangeKey) int { return mixed(k.script, k.command, k.node, k.status) }
+	return newTable(bound, series, full, place)
 }
 
-// measure measures an exchange: later, unless its request is sampled.
+// measure measures an exchange.
 func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sampled bool) {
-	s := exchangeSample{exchangeKeyOf(e), e.Took, e.Holds}
-	if sampled {
-		x.record(ctx, s)
-	} else {
-		x.batch.add(s)
+	var room [3]measurement
+	all := room[:0]
+	if x.series != nil {
+		all = append(all, measurement{x.series.of(exchangeKeyOf(e)), e.Took.Seconds()})
 	}
+	if e.Holds > 0 && e.Err == nil && e.Status == "" { // otherwise it is tried again, or has failed
+		all = append(all, measurement{x.commits, 1}, measurement{x.requests, float64(e.Holds)})
+	}
+	x.meter.record(ctx, sampled, all...)
 	if e.Moved|e.Asked != 0 {
 		x.moved.Add(int64(e.Moved))
 		x.asked.Add(int64(e.Asked))
-	}
-}
-
-func (x *exchanges) record(ctx context.Context, s exchangeSample) {
-	x.duration.Record(ctx, s.took.Seconds(), x.series.of(s.exchangeKey)...)
-	if s.holds > 0 {
-		x.commits.Record(ctx, int64(s.holds))
 	}
 }
 
@@ -110,7 +93,7 @@ const notLoaded = "NOSCRIPT"
 
 // operation is the db.operation.name. The commands of a batch differ: mostly a script follows others.
 func (k exchangeKey) operation() string {
-	if k.batch {
+	if k.pipeline {
 		return "PIPELINE"
 	}
 	return cmp.Or(k.command, other)

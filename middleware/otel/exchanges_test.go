@@ -24,9 +24,21 @@ func TestExchange(t *testing.T) {
 	same(t, measured(t, reader),
 		"db.client.operation.duration db.operation.name=EVALSHA db.stored_procedure.name=commit db.system.name=redis "+
 			"server.address=node-1 server.port=7000 count=1 sum=0.5",
-		"latchkey.commit.batch.size count=1 sum=5",
+		"latchkey.commits sum=1",
+		"latchkey.commit.requests sum=5",
 		"latchkey.cluster.redirects latchkey.how=moved sum=1",
 		"latchkey.cluster.redirects latchkey.how=asked sum=2")
+}
+
+// A commit that is sent again is one commit.
+func TestCommitThatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{LeaveRedis: true})
+	tell(o,
+		&middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Holds: 3, Err: io.EOF},
+		&middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Holds: 3, Status: "NOSCRIPT"},
+		&middleware.ExchangeEvent{Script: "commit", Command: "EVAL", Commands: 1, Holds: 3})
+	same(t, measured(t, reader), "latchkey.commits sum=1", "latchkey.commit.requests sum=3")
 }
 
 // Commands that are sent together are one operation. Their names may differ, so the convention wants none of them.
@@ -108,6 +120,7 @@ func TestLeaveRedis(t *testing.T) {
 	o, reader := metered(Options{LeaveRedis: true})
 	tell(o, &middleware.ExchangeEvent{Script: "commit", Command: "EVALSHA", Commands: 1, Holds: 1, Moved: 1, Took: time.Second})
 	same(t, measured(t, reader),
-		"latchkey.commit.batch.size count=1 sum=1",
+		"latchkey.commits sum=1",
+		"latchkey.commit.requests sum=1",
 		"latchkey.cluster.redirects latchkey.how=moved sum=1")
 }

@@ -11,15 +11,15 @@ const (
 	stateKey   = attribute.Key("latchkey.state")
 
 	// Of spans only.
-	waitKey          = attribute.Key("latchkey.wait.duration") // seconds
-	holdKey          = attribute.Key("latchkey.hold.duration") // seconds
-	queueKey         = attribute.Key("latchkey.queue.length")
-	behindKey        = attribute.Key("latchkey.behind.label")
-	behindProcessKey = attribute.Key("latchkey.behind.process")
-	runsKey          = attribute.Key("latchkey.runs")
-	roundTripsKey    = attribute.Key("latchkey.round_trips")
-	recordSizeKey    = attribute.Key("latchkey.record.size")
-	batchSizeKey     = attribute.Key("latchkey.commit.batch.size")
-	sentKey          = attribute.Key("latchkey.redis.sent") // bytes
-	receivedKey      = attribute.Key("latchkey.redis.received")
+	waitKey           = attribute.Key("latchkey.wait.duration") // seconds
+	holdKey           = attribute.Key("latchkey.hold.duration") // seconds
+	queueKey          = attribute.Key("latchkey.queue.length")
+	behindKey         = attribute.Key("latchkey.behind.label")
+	behindProcessKey  = attribute.Key("latchkey.behind.process")
+	runsKey           = attribute.Key("latchkey.runs")
+	roundTripsKey     = attribute.Key("latchkey.round_trips")
+	recordSizeKey     = attribute.Key("latchkey.record.size")
+	commitRequestsKey = attribute.Key("latchkey.commit.requests")
+	sentKey           = attribute.Key("latchkey.redis.sent") // bytes
+	receivedKey       = attribute.Key("latchkey.redis.received")
 )

@@ -7,8 +7,9 @@
 // The directory's README.md lists the metrics and spans, and has alerts for Prometheus and a dashboard for Grafana.
 //
 // requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges of the
-// requests that are under way. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the
-// events have in them. failures.go and names.go have the values and names that several of these share.
+// requests that are under way. batches.go keeps measurements until there are many, for meter.go, counters.go and
+// histograms.go. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the events have in them.
+// failures.go and names.go have the values and names that several of these share.
 package otellatchkey
 
 import (
@@ -45,7 +46,7 @@ func New(o Options) middleware.Observer {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	m := &meter{Meter: o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))}
+	m := newMeter(o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
 	attached, first := attachedTo(o.MeterProvider)
 	by := &observer{
 		options:   o,

@@ -2,11 +2,9 @@ package otellatchkey
 
 import (
 	"context"
-	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
@@ -19,18 +17,10 @@ var (
 
 // requests are the metrics of RequestEvents.
 type requests struct {
-	wait, hold                        metric.Float64Histogram
-	size                              metric.Int64Histogram
-	reruns, unknownKey, refused, dead *count
+	meter                             *meter
 	series                            *table[requestKey, requestSeries]
-	batch                             *batch[requestSample]
-}
-
-// A requestSample is what is measured of a request.
-type requestSample struct {
-	requestKey
-	waited, hold time.Duration
-	size         int // 0: it is not measured
+	size                              *buckets
+	reruns, unknownKey, refused, dead *count
 }
 
 // A requestKey is what the attributes of a request depend on.
@@ -42,7 +32,7 @@ type requestKey struct {
 
 type requestSeries struct {
 	count      *count
-	wait, hold []metric.RecordOption
+	wait, hold *buckets
 }
 
 func newRequests(m *meter) *requests {
@@ -50,28 +40,25 @@ func newRequests(m *meter) *requests {
 	reruns := m.counter("latchkey.request.reruns", "{rerun}",
 		"Further runs of handlers, since another request had changed the session during an Optimistic run.")
 	rejected := m.counter("latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")
-	r := &requests{
-		wait: made(m.Float64Histogram("latchkey.session.wait.duration", metric.WithUnit("s"),
-			metric.WithDescription("Time for which a request has waited for the lock of its session, with the exchanges with Redis that acquire it."),
-			metric.WithExplicitBucketBoundaries(waits...))),
-		hold: made(m.Float64Histogram("latchkey.session.hold.duration", metric.WithUnit("s"),
-			metric.WithDescription("Time for which a request has had the lock of its session."),
-			metric.WithExplicitBucketBoundaries(holds...))),
-		size: made(m.Int64Histogram("latchkey.record.size", metric.WithUnit("By"),
-			metric.WithDescription("Size of a session's record that a request has read or stored by itself."),
-			metric.WithExplicitBucketBoundaries(256, 1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 512<<10, 1<<20))),
+	wait := m.histogram("latchkey.session.wait.duration", "s",
+		"Time for which a request has waited for the lock of its session, with the exchanges with Redis that acquire it.", waits...)
+	hold := m.histogram("latchkey.session.hold.duration", "s",
+		"Time for which a request has had the lock of its session.", holds...)
+	size := m.histogram("latchkey.record.size", "By",
+		"Size of a session's record that a request has read or stored by itself.",
+		256, 1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 512<<10, 1<<20)
+	return &requests{
+		meter:      m,
+		series:     newRequestTable(total, wait, hold),
+		size:       size.of(),
 		reruns:     reruns.of(),
 		unknownKey: rejected.of(howKey.String("unknown_key")),
 		refused:    rejected.of(howKey.String("refused")),
 		dead:       rejected.of(howKey.String("dead")),
-		series:     newRequestTable(total),
 	}
-	r.batch = &batch[requestSample]{measure: func(s requestSample) { r.record(context.Background(), s) }}
-	m.batches = append(m.batches, r.batch)
-	return r
 }
 
-func newRequestTable(total *counter) *table[requestKey, requestSeries] {
+func newRequestTable(total *counter, wait, hold histogram) *table[requestKey, requestSeries] {
 	outcomes, kinds, routes := words(16), words(32), texts(128)
 	bound := func(k requestKey) requestKey {
 		if _, ok := modes[k.mode]; !ok {
@@ -81,12 +68,13 @@ func newRequestTable(total *counter) *table[requestKey, requestSeries] {
 		return k
 	}
 	series := func(k requestKey) requestSeries {
-		return requestSeries{total.of(k.count()...), recordOf(k.wait()...), recordOf(k.hold()...)}
+		return requestSeries{total.of(k.count()...), wait.of(k.wait()...), hold.of(k.hold()...)}
 	}
 	full := func() requestSeries {
-		return requestSeries{total.of(overflow), recordOf(overflow), recordOf(overflow)}
+		return requestSeries{total.of(overflow), wait.of(overflow), hold.of(overflow)}
 	}
-	return newTable(bound, series, full)
+	place := func(k requestKey) int { return mixed(k.outcome, k.kind, k.route) + int(k.mode) }
+	return newTable(bound, series, full, place)
 }
 
 func (k requestKey) count() []attribute.KeyValue {
@@ -113,17 +101,22 @@ func (k requestKey) hold() []attribute.KeyValue {
 	return attributes
 }
 
-// measure measures a request: later, unless it is sampled, which its measurements have as an exemplar.
+// measure measures a request.
 func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, sampled bool) {
-	s := requestSample{requestKey{e.Mode, e.Outcome, kindOf(e), e.Route, e.Passed, e.Held > 0}, e.Waited, e.Held, 0}
-	if e.RoundTrips > 0 { // not for those that a session was passed to: a hot session has one record
-		s.size = e.Bytes
+	held := e.Held > 0
+	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), e.Route, e.Passed, held})
+	var room [4]measurement
+	all := append(room[:0], measurement{series.count, 1})
+	if held || e.Waited > 0 {
+		all = append(all, measurement{series.wait, e.Waited.Seconds()})
 	}
-	if sampled {
-		r.record(ctx, s)
-	} else {
-		r.batch.add(s)
+	if held {
+		all = append(all, measurement{series.hold, e.Held.Seconds()})
 	}
+	if e.RoundTrips > 0 && e.Bytes > 0 { // not for those that a session was passed to: a hot session has one record
+		all = append(all, measurement{r.size, float64(e.Bytes)})
+	}
+	r.meter.record(ctx, sampled, all...)
 	if e.Runs > 1 {
 		r.reruns.Add(int64(e.Runs - 1))
 	}
@@ -131,20 +124,6 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, samp
 		r.unknownKey.Add(int64(e.UnknownKey))
 		r.refused.Add(int64(e.Refused))
 		r.dead.Add(int64(e.Dead))
-	}
-}
-
-func (r *requests) record(ctx context.Context, s requestSample) {
-	series := r.series.of(s.requestKey)
-	series.count.Add(1)
-	if s.held || s.waited > 0 {
-		r.wait.Record(ctx, s.waited.Seconds(), series.wait...)
-	}
-	if s.held {
-		r.hold.Record(ctx, s.hold.Seconds(), series.hold...)
-	}
-	if s.size > 0 {
-		r.size.Record(ctx, int64(s.size))
 	}
 }
 

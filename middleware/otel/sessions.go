@@ -55,7 +55,7 @@ func newSessionTable(total *counter) *table[sessionKey, *count] {
 		}
 		return total.of(appendErrorType(attributes, k.failure)...)
 	}
-	return newTable(bound, series, func() *count { return total.of(overflow) })
+	return newTable(bound, series, func() *count { return total.of(overflow) }, func(k sessionKey) int { return mixed(k.how, k.failure) })
 }
 
 func (s *sessions) measure(e *middleware.SessionEvent) {

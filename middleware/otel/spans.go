@@ -99,11 +99,11 @@ func failureOf(e *middleware.RequestEvent, i int) string {
 func traceExchange(ctx context.Context, t trace.Tracer, e *middleware.ExchangeEvent) {
 	key := exchangeKeyOf(e)
 	attributes := append(key.attributes(), sentKey.Int(e.Sent), receivedKey.Int(e.Received))
-	if key.batch {
+	if key.pipeline {
 		attributes = append(attributes, semconv.DBOperationBatchSize(e.Commands))
 	}
 	if e.Holds > 0 {
-		attributes = append(attributes, batchSizeKey.Int(e.Holds))
+		attributes = append(attributes, commitRequestsKey.Int(e.Holds))
 	}
 	name := key.operation()
 	if key.script != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/codes"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -29,6 +30,26 @@ func sampled(t *testing.T) (context.Context, func() []sdktrace.ReadOnlySpan) {
 		server.End()
 		return spans.Ended()
 	}
+}
+
+// The trace of a sampled request is the exemplar of its measurements.
+func TestExemplar(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	ctx, _ := sampled(t)
+	o.Observe(ctx, &middleware.RequestEvent{Outcome: "saved", Held: time.Second})
+	want := trace.SpanContextFromContext(ctx).TraceID()
+	for _, m := range metrics(t, reader) {
+		if m.Name != "latchkey.session.hold.duration" {
+			continue
+		}
+		exemplars := m.Data.(metricdata.Histogram[float64]).DataPoints[0].Exemplars
+		if len(exemplars) != 1 || trace.TraceID(exemplars[0].TraceID) != want {
+			t.Errorf("the exemplars are %+v, want one of the trace %v", exemplars, want)
+		}
+		return
+	}
+	t.Error("the hold is not measured")
 }
 
 // traced returns an observer without metrics.
@@ -87,7 +108,7 @@ func TestTraceOfARequest(t *testing.T) {
 	spans := ended()
 	same(t, lines(spans, start),
 		`client "EVALSHA take" 28–30 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take server.address=redis latchkey.redis.sent=100 latchkey.redis.received=400`,
-		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.batch.size=1`,
+		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.requests=1`,
 		`internal "session hold" 30–90 latchkey.mode=exclusive latchkey.outcome=renewed`,
 		`internal "session wait" 0–30 latchkey.mode=exclusive latchkey.queue.length=2 latchkey.behind.label=GET /slow latchkey.behind.process=web-2 pid 7`,
 		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.passed=false latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed"`)

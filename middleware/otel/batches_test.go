@@ -1,19 +1,22 @@
 package otellatchkey
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // Each event is measured once, whichever goroutines fill batches while metrics are collected.
 func TestEachEventIsMeasuredOnce(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})
-	const goroutines, each = 8, 3*batchSize + 7
+	const goroutines, each = 8, batchSize + 7
 	var telling, collecting sync.WaitGroup
 	done := make(chan struct{})
 	collecting.Go(func() {
@@ -51,27 +54,34 @@ func TestEachEventIsMeasuredOnce(t *testing.T) {
 	}
 }
 
-// What a goroutine is measuring when metrics are collected is in what was collected.
+// What a goroutine is recording when metrics are collected is in what was collected.
 func TestACollectionWaitsForABatch(t *testing.T) {
 	t.Parallel()
-	measuring, goOn := make(chan struct{}), make(chan struct{})
-	var measured atomic.Int64
-	b := &batch[int]{measure: func(i int) {
-		if i == 0 {
-			close(measuring)
-			<-goOn
-		}
-		measured.Add(1)
-	}}
+	h := &slowHistogram{recording: make(chan struct{}), goOn: make(chan struct{})}
+	b, one := &batch{}, measurement{histogram{h}.of(), 1}
 	go func() { // ends with its batch
-		for i := range batchSize {
-			b.add(i)
+		for range batchSize {
+			b.add(one)
 		}
 	}()
-	<-measuring
-	time.AfterFunc(10*time.Millisecond, func() { close(goOn) })
+	<-h.recording
+	time.AfterFunc(10*time.Millisecond, func() { close(h.goOn) })
 	b.flush()
-	if n := measured.Load(); n != batchSize {
-		t.Errorf("%d of %d were measured", n, batchSize)
+	if n := h.recorded.Load(); n != batchSize {
+		t.Errorf("%d of %d were recorded", n, batchSize)
+	}
+}
+
+// slowHistogram takes its time for the first measurement.
+type slowHistogram struct {
+	noop.Float64Histogram
+	recording, goOn chan struct{}
+	recorded        atomic.Int64
+}
+
+func (h *slowHistogram) Record(context.Context, float64, ...metric.RecordOption) {
+	if h.recorded.Add(1) == 1 {
+		close(h.recording)
+		<-h.goOn
 	}
 }
