@@ -39,15 +39,42 @@ type Server struct {
 	Resume  func()
 }
 
-// Run checks each promise of kind in a parallel subtest.
+// Run checks each promise of kind in a parallel subtest. If the client is a [transport.RoutedClient], its DoRouted must
+// keep the promises, too.
 func Run(t *testing.T, kind Kind) {
 	t.Helper()
-	for _, p := range promises {
-		t.Run(p.name, func(t *testing.T) {
+	for name, kind := range map[string]Kind{"Do": kind, "DoRouted": routed(kind)} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.check(newCheck(t, kind))
+			for _, p := range promises {
+				t.Run(p.name, func(t *testing.T) {
+					t.Parallel()
+					p.check(newCheck(t, kind))
+				})
+			}
 		})
 	}
+}
+
+// routed is a kind of the same clients. They are used by DoRouted.
+func routed(kind Kind) Kind {
+	open := kind.Open
+	kind.Open = func(t testing.TB, address string, timeout time.Duration) transport.Client {
+		client, ok := open(t, address, timeout).(transport.RoutedClient)
+		if !ok {
+			t.Skip("the client knows no routes")
+		}
+		return byRoute{client}
+	}
+	return kind
+}
+
+// byRoute is a client whose Do is the DoRouted of another one.
+type byRoute struct{ transport.RoutedClient }
+
+func (c byRoute) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	replies, _, err := c.DoRouted(ctx, key, commands...)
+	return replies, err
 }
 
 var promises = []struct {
