@@ -23,7 +23,7 @@ var overflow = attribute.Bool("otel.metric.overflow", true)
 type vocabulary struct {
 	most  int
 	fits  func(string) bool
-	known map[string]bool
+	known map[string]string
 }
 
 // words are written like our own: too_many_waiters.
@@ -45,17 +45,20 @@ func consistsOf(letters string) func(string) bool {
 	return func(s string) bool { return len(s) <= 24 && strings.Trim(s, letters) == "" }
 }
 
+// word returns s or other. It keeps no memory of s, which may be a part of a large reply.
 func (v *vocabulary) word(s string) string {
+	word, known := v.known[s]
 	switch {
-	case s == "" || v.known[s]:
-		return s
+	case known || s == "":
+		return word
 	case len(v.known) >= v.most || !v.fits(s):
 		return other
 	case v.known == nil:
-		v.known = make(map[string]bool)
+		v.known = make(map[string]string)
 	}
-	v.known[strings.Clone(s)] = true // s may be a part of a large reply
-	return strings.Clone(s)
+	s = strings.Clone(s)
+	v.known[s] = s
+	return s
 }
 
 // A table has a value for each combination of an event's properties, such as its series. To look it up allocates nothing,
