@@ -2,9 +2,9 @@ package transport
 
 import "context"
 
-// A Route is the way of one round trip, for those who observe it.
+// A Route says which server has replied to a round trip, and how often the client was sent to another server.
 type Route struct {
-	// Node is the address, host:port, of the server that was asked last. It is empty if the client does not know it.
+	// Node is the address, host:port, of that server. It is empty if the client does not know it.
 	Node string
 	// Moved and Asked count the redirections by MOVED and ASK.
 	Moved, Asked int

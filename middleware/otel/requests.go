@@ -113,7 +113,7 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, samp
 	if held {
 		all = append(all, measurement{series.hold, e.Held.Seconds()})
 	}
-	if e.RoundTrips > 0 && e.Bytes > 0 { // not for those that a session was passed to: a hot session has one record
+	if e.RoundTrips > 0 && e.Bytes > 0 { // a request to which the session was passed has neither read nor stored the record
 		all = append(all, measurement{r.size, float64(e.Bytes)})
 	}
 	r.meter.record(ctx, sampled, all...)

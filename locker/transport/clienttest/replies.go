@@ -40,7 +40,7 @@ func replies(c *check) {
 func route(c *check) {
 	client, ok := c.open().(transport.RoutedClient)
 	if !ok {
-		return
+		c.Skip("the client knows no routes")
 	}
 	replies, route, err := client.DoRouted(c.Context(), "k", transport.Command{"SET", "k", "value"})
 	if err != nil {
