@@ -70,11 +70,12 @@ type RequestEvent struct {
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
 	// was stored. Both contain their exchanges with Redis. A request that opens its session again adds to both.
 	Waited, Held time.Duration
-	// Queue is how many requests of this process were already waiting for the session when this one first asked for the
-	// lock.
+	// Queue is how many requests of this process were waiting for the session when this one first asked for the lock. The
+	// holder is not one of them. A request that is acquiring the lock is.
 	Queue int
-	// Behind is the label of the request that held the session then, as far as it is known, and BehindProcess is the host
-	// and process ID of a holder in another process.
+	// Behind is the label of the request that held the session then, or was acquiring it. It is empty if there was none, or
+	// if another program holds the lock. BehindProcess is the host and process ID of a holder in another process. If Queue
+	// is not 0, those that waited before this request had the session in between, and Behind does not name them.
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool

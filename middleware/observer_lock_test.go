@@ -1,7 +1,9 @@
 package middleware_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
@@ -61,6 +64,36 @@ func TestAWaitIsObserved(t *testing.T) {
 			t.Errorf("its holds are %+v", h)
 		}
 		free()
+	})
+}
+
+// A far client's round trips take a second.
+type far struct{ transport.Client }
+
+func (c far) Do(ctx context.Context, key string, commands ...transport.Command) ([]any, error) {
+	time.Sleep(time.Second)
+	return c.Client.Do(ctx, key, commands...)
+}
+
+// A request that comes while another one acquires the session knows for whom it waits.
+func TestAWaitBehindWhoeverAcquiresTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		handle(mux, "/slowly/add", func(s *session.Session, w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, add(s)) })
+		st := store.NewOn(far{transport.NewRedigo(r.Pool(t, 4), 5*time.Second)}, steady)
+		s := newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		v := s.visitor(t)
+		w.takeAll()
+		first := v.start(s.URL + "/slowly/add")
+		synctest.Wait() // until it waits for Redis
+		second := v.start(s.URL + "/add")
+		(<-first).want(t, 200, "2")
+		(<-second).want(t, 200, "3")
+		for _, e := range requestsIn(w.takeAll()) {
+			if e.Route == "/add" && (e.Behind != "GET /slowly/add" || e.Queue != 1) {
+				t.Errorf("it waited behind %q, and %d were before it", e.Behind, e.Queue)
+			}
+		}
 	})
 }
 

@@ -201,12 +201,8 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	c.lines.mu.Lock()
 	c.line.holder = holder
 	c.lines.mu.Unlock()
-	switch {
-	case c.Found == nil:
-	case c.Found == NothingFound:
+	if c.Found == NothingFound {
 		c.Found = &Found{Holder: holder}
-	case c.Found.Holder == (Holder{}):
-		c.Found.Holder = holder
 	}
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {

@@ -97,15 +97,29 @@ type Ticket[W any] struct {
 type Found struct {
 	Ahead  int    // how many tickets stood before it in line
 	Holder Holder // the zero value if the lock was free, or nothing is known
+	head   string // the label of the head, if there was one
+}
+
+// Behind returns the holder or, if none is known, the head, which was acquiring the lock. It returns false if there was
+// neither.
+func (f *Found) Behind() (Owner, bool) {
+	owner, known := f.Holder.Owner()
+	if known || f.head == "" {
+		return owner, known
+	}
+	owner = ThisProcess()
+	owner.Label = excerpt.Printable(f.head, maxLabel)
+	return owner, true
 }
 
 // NothingFound is the Found of a ticket that has found nothing yet. It does not change.
 var NothingFound = &Found{}
 
 func (at *line[W]) found() *Found {
-	f := &Found{len(at.waiting), at.holder}
+	f := &Found{Ahead: len(at.waiting), Holder: at.holder}
 	if at.head != nil {
 		f.Ahead++
+		f.head = at.head.Label
 	}
 	return f
 }

@@ -147,7 +147,7 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 		return
 	}
 	o := Opened{Ahead: found.Ahead}
-	if owner, known := found.Holder.Owner(); known {
+	if owner, known := found.Behind(); known {
 		o.Behind, o.Process = owner.Label, elsewhere(owner)
 	}
 	if h.tenure != nil {

@@ -50,6 +50,9 @@ func (j *judge) line(r *request) {
 	if e.Queue < least || e.Queue > most {
 		j.broken(rule, r, "%d stood before it, want %d to %d", e.Queue, least, most)
 	}
+	if e.Queue > 0 && e.Behind == "" {
+		j.broken(rule, r, "%d stood before it, and it does not know whom it has waited for", e.Queue)
+	}
 	if e.Behind != "" && holders == 0 {
 		j.broken(rule, r, "it waited for %q, but nobody can have had the session", e.Behind)
 	}
