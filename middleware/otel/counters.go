@@ -2,8 +2,6 @@ package otellatchkey
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,17 +9,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A counter is counted here, and added to OpenTelemetry's when metrics are collected: each Add of its SDK would cost a
+// A counter is counted here, and OpenTelemetry asks for it when metrics are collected: each Add of its SDK would cost a
 // request ten times as much.
 type counter struct {
-	total metric.Int64Counter
+	total metric.Int64ObservableCounter
 
 	mu     sync.Mutex
 	series map[attribute.Distinct]*count
 }
 
-// A count is what a series has counted since metrics were last collected. It is exported from the start, with 0: what
-// appears with 1 does not rise for Prometheus.
+// A count is a series. It is exported from the start, with 0: what appears with 1 does not rise for Prometheus.
 type count struct {
 	atomic.Int64
 	attributes metric.MeasurementOption
@@ -29,10 +26,10 @@ type count struct {
 
 func (c *count) record(_ context.Context, value float64) { c.Add(int64(value)) }
 
-// counter makes a counter that flush knows.
+// counter makes a counter that observe knows.
 func (m *meter) counter(name, unit, description string) *counter {
 	c := &counter{
-		total:  made(m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))),
+		total:  made(m.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))),
 		series: make(map[attribute.Distinct]*count),
 	}
 	m.counters = append(m.counters, c)
@@ -52,12 +49,10 @@ func (c *counter) of(attributes ...attribute.KeyValue) *count {
 	return n
 }
 
-// flush adds what was counted since the last collection.
-func (c *counter) flush(ctx context.Context) {
+func (c *counter) observe(into metric.Observer) {
 	c.mu.Lock()
-	series := slices.Collect(maps.Values(c.series))
-	c.mu.Unlock()
-	for _, n := range series {
-		c.total.Add(ctx, n.Swap(0), n.attributes)
+	defer c.mu.Unlock()
+	for _, n := range c.series {
+		into.ObserveInt64(c.total, n.Load(), n.attributes)
 	}
 }

@@ -29,10 +29,10 @@ func (m *meter) record(ctx context.Context, sampled bool, all ...measurement) {
 	}
 }
 
-// flush tells OpenTelemetry everything. It is called when metrics are collected.
-func (m *meter) flush(ctx context.Context) {
+// observe tells OpenTelemetry everything. It is called when metrics are collected.
+func (m *meter) observe(into metric.Observer) {
 	m.batches.flush() // first, since it counts, too
 	for _, c := range m.counters {
-		c.flush(ctx)
+		c.observe(into)
 	}
 }

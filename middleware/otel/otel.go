@@ -56,13 +56,17 @@ func New(o Options) middleware.Observer {
 		attached:  attached,
 	}
 	g := newGauges(m)
-	made(m.RegisterCallback(func(ctx context.Context, into metric.Observer) error {
-		m.flush(ctx)
+	all := []metric.Observable{g.active, g.queue, g.hold}
+	for _, c := range m.counters {
+		all = append(all, c.total)
+	}
+	made(m.RegisterCallback(func(_ context.Context, into metric.Observer) error {
+		m.observe(into)
 		if first {
 			g.observe(into, attached.count())
 		}
 		return nil
-	}, g.active, g.queue, g.hold))
+	}, all...))
 	return by
 }
 

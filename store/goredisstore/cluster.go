@@ -71,16 +71,16 @@ func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transpor
 		if node = c.follow(ctx, to, node, key); node == nil {
 			break
 		}
+		next, err := exchange(ctx, node, to.sent(commands))
+		if errors.Is(err, redis.ErrClosed) { // go-redis has dropped that node in between
+			c.nodes.CompareAndDelete(node.Options().Addr, weak.Make(node))
+			break
+		}
 		route.Node = node.Options().Addr
 		if to.ask {
 			route.Asked++
 		} else {
 			route.Moved++
-		}
-		next, err := exchange(ctx, node, to.sent(commands))
-		if errors.Is(err, redis.ErrClosed) { // go-redis has dropped that node in between
-			c.nodes.CompareAndDelete(node.Options().Addr, weak.Make(node))
-			break
 		}
 		if c.doubt(ctx, next, err); err != nil {
 			return nil, route, err
