@@ -83,7 +83,7 @@ type entry[K comparable, V any] struct {
 }
 
 func newTable[K comparable, V any](bound func(K) K, value func(K) V, full func() V, place func(K) int) *table[K, V] {
-	t := &table[K, V]{value: value, bound: bound, full: full, place: place}
+	t := &table[K, V]{value: value, bound: bound, full: sync.OnceValue(full), place: place}
 	t.known.Store(&map[K]*entry[K, V]{})
 	return t
 }

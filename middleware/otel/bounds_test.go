@@ -68,7 +68,9 @@ func TestNothingIsDropped(t *testing.T) {
 		if i == mostCombinations { // records them: once there is the series of what is too much, the SDK begins no other
 			_ = all(t, reader)
 		}
-		tell(o, &middleware.RequestEvent{Held: time.Second, Route: fmt.Sprint("/", i%127), Kind: word(1 + i%31), Outcome: word(1 + i%15)})
+		tell(o, &middleware.RequestEvent{
+			Held: time.Second, Route: fmt.Sprint("/", i%127), Outcome: word(1 + i%15), Mode: middleware.Exclusive + middleware.Mode(i%4),
+		})
 	}
 	requests, held := make(map[string]float64), make(map[string]float64)
 	for _, s := range all(t, reader) {

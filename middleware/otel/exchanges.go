@@ -31,7 +31,7 @@ type exchangeKey struct {
 }
 
 // newExchanges leaves the metric of the convention out if the client of Redis has it.
-func newExchanges(m *meter, left bool) *exchanges {
+func newExchanges(m *meter, leaveRedis bool) *exchanges {
 	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
 		"Times another node of the cluster had to be asked.")
 	x := &exchanges{
@@ -42,7 +42,7 @@ func newExchanges(m *meter, left bool) *exchanges {
 		moved: redirects.of(howKey.String("moved")),
 		asked: redirects.of(howKey.String("asked")),
 	}
-	if !left {
+	if !leaveRedis {
 		x.series = newExchangeTable(m.histogram("db.client.operation.duration", "s",
 			"Duration of database client operations.", exchangeTimes...))
 	}

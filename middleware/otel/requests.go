@@ -2,6 +2,7 @@ package otellatchkey
 
 import (
 	"context"
+	"strings"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"go.opentelemetry.io/otel/attribute"
@@ -104,7 +105,7 @@ func (k requestKey) hold() []attribute.KeyValue {
 // measure measures a request.
 func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, sampled bool) {
 	held := e.Held > 0
-	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), e.Route, e.Passed, held})
+	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), e.Passed, held})
 	var room [4]measurement
 	all := append(room[:0], measurement{series.count, 1})
 	if held || e.Waited > 0 {
@@ -127,12 +128,21 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, samp
 	}
 }
 
-// kindOf is the error.type of a request.
+// kindOf is the error.type of a request. A request that has gone on after a failure, as by another Start, has none: its
+// event still has the kind, but another outcome.
 func kindOf(e *middleware.RequestEvent) string {
-	if e.Kind == "" && e.Err != nil {
+	switch {
+	case e.Outcome != "failed":
+		return ""
+	case e.Kind == "" && e.Err != nil:
 		return other
 	}
 	return e.Kind
+}
+
+// pathOf returns a route without its host, as the convention wants it.
+func pathOf(route string) string {
+	return route[max(0, strings.IndexByte(route, '/')):]
 }
 
 var modes = map[middleware.Mode]string{

@@ -2,10 +2,13 @@ package otellatchkey
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
 // A request that holds its session is counted, and its wait, its hold and its record are measured. Only the hold has
@@ -79,4 +82,43 @@ func TestCookiesThatOpenNoSession(t *testing.T) {
 		"latchkey.cookie.rejected latchkey.how=unknown_key sum=1",
 		"latchkey.cookie.rejected latchkey.how=refused sum=2",
 		"latchkey.cookie.rejected latchkey.how=dead sum=3")
+}
+
+// A request that has gone on after a failure, as by another Start, has not failed.
+func TestARequestThatRecoveredHasNoErrorType(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	tell(o, &middleware.RequestEvent{Outcome: "saved", Kind: "timeout", Err: errors.New("…"), Waited: time.Second, Held: time.Second})
+	for _, s := range all(t, reader) {
+		if kind, has := s.attributes.Value("error.type"); has && s.metric == "latchkey.requests" {
+			t.Errorf("%v has failed with %s", s, kind.AsString())
+		}
+	}
+}
+
+// By convention a route begins with a slash: the pattern's host is not in it.
+func TestTheRouteHasNoHost(t *testing.T) {
+	t.Parallel()
+	o, reader := metered(Options{})
+	for _, route := range []string{"shop.example/cart/{id}", "/cart/{id}"} {
+		tell(o, &middleware.RequestEvent{Held: time.Second, Route: route, Outcome: "saved"})
+	}
+	same(t, slices.DeleteFunc(measured(t, reader), func(line string) bool { return !strings.Contains(line, "hold") }),
+		"latchkey.session.hold.duration http.route=/cart/{id} latchkey.mode=exclusive latchkey.outcome=saved count=2 sum=2")
+}
+
+// Counters and histograms do not depend on the gauges, which a view may drop.
+func TestWithoutGauges(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	drop := func(name string) sdkmetric.Option {
+		return sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}}))
+	}
+	o := New(Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), drop("latchkey.request.active"), drop("latchkey.session.*.longest"))})
+	tell(o, &middleware.SessionEvent{What: "lost", How: "lease"}, &middleware.RequestEvent{Outcome: "saved", Held: time.Second})
+	same(t, measured(t, reader),
+		"latchkey.lock.lost latchkey.how=lease sum=1",
+		"latchkey.requests latchkey.mode=exclusive latchkey.outcome=saved sum=1",
+		"latchkey.session.hold.duration latchkey.mode=exclusive latchkey.outcome=saved count=1 sum=1",
+		"latchkey.session.wait.duration latchkey.mode=exclusive latchkey.passed=false count=1 sum=0")
 }

@@ -16,7 +16,9 @@ import (
 func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
 	switch e := e.(type) {
 	case *middleware.RequestEvent:
-		server.SetAttributes(o.requestAttributes(e)...)
+		if e.Method != "" { // otherwise it is an Update, perhaps of another session
+			server.SetAttributes(o.requestAttributes(e)...)
+		}
 		t := o.tracer(server)
 		for i := range e.Holds {
 			traceWait(ctx, t, e, i)
@@ -85,10 +87,9 @@ func traceHold(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, 
 	record(ctx, t, "session hold", trace.SpanKindInternal, h.Acquired, h.Released, failureOf(e, i), attributes)
 }
 
-// failureOf is the error.type of a hold or of a wait in vain. Only the last may have one: if the request has gone on
-// after a failure, the event still has its kind, but another outcome.
+// failureOf is the error.type of a hold or of a wait in vain. Only the last may have one.
 func failureOf(e *middleware.RequestEvent, i int) string {
-	if i < len(e.Holds)-1 || e.Outcome != "failed" {
+	if i < len(e.Holds)-1 {
 		return ""
 	}
 	return kindOf(e)

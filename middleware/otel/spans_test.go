@@ -130,7 +130,7 @@ func TestTraceOfARequestThatFails(t *testing.T) {
 		Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOPERM", Began: start, Took: time.Millisecond,
 	})
 	o.Observe(ctx, &middleware.RequestEvent{
-		Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0,
+		Method: "POST", Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0,
 		Holds: []middleware.Hold{{Asked: start, Released: start.Add(time.Second)}}, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
 	})
 	same(t, lines(ended(), start),
@@ -209,7 +209,7 @@ func TestPageNamesTheAttributesOfSpans(t *testing.T) {
 // The spans that are made with options: IDs only if they are wanted, no spans of Redis if the client makes them.
 func TestOptionsOfSpans(t *testing.T) {
 	t.Parallel()
-	request := &middleware.RequestEvent{Session: "public-id", Mode: middleware.ReadOnly}
+	request := &middleware.RequestEvent{Session: "public-id", Method: "GET", Mode: middleware.ReadOnly}
 	exchange := &middleware.ExchangeEvent{Command: "GET", Commands: 1}
 	for name, c := range map[string]struct {
 		options    Options
@@ -255,4 +255,13 @@ func TestNoSpansOutsideOfATrace(t *testing.T) {
 	if n := len(spans.Ended()); n != 1 {
 		t.Errorf("there are %d spans beside the server's", n-1)
 	}
+}
+
+// An Update in a handler is not what the server's span is about.
+func TestAnUpdateDoesNotDescribeTheServersSpan(t *testing.T) {
+	t.Parallel()
+	ctx, ended := sampled(t)
+	o := traced(Options{})
+	o.Observe(ctx, &middleware.RequestEvent{Label: "Update", Session: "another", Outcome: "saved"})
+	same(t, lines(ended(), time.Now()), `server "POST /cart"`)
 }
