@@ -143,9 +143,12 @@ func (rq *request) markEnded() {
 func (rq *request) abandon(by string) {
 	rq.mu.Lock()
 	defer rq.unlockAndCallHooks() // for what the opening has ended
-	if !rq.committed {
+	switch {
+	case !rq.committed:
 		rq.committed, rq.err = true, errAbandoned
 		rq.seen.abandoned()
+	case rq.err != nil && rq.err != errAbandoned: // the handler has panicked since its commit has failed
+		rq.seen.failed(rq.err, ruleOf(rq.err).kind)
 	}
 	if rq.session != nil {
 		_, _ = keep.Close(rq.session, by) // closes it; its changes are not wanted
@@ -159,5 +162,6 @@ func (rq *request) releaseLock() {
 		rq.hold = nil
 		rq.holds.Store(0)
 		hold.Release(context.WithoutCancel(rq.storeContext()))
+		rq.seen.released()
 	}
 }

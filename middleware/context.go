@@ -93,11 +93,11 @@ func (c *handlerContext) Err() error { return c.current().Err() }
 // Value also finds own, if it exists, for package context. So context.Cause says why it has ended, and
 // contexts that are derived from a handlerContext need no goroutine.
 func (c *handlerContext) Value(key any) any {
-	switch key.(type) {
+	switch key := key.(type) {
 	case requestKey:
 		return c.request
 	case records.CollectorKey:
-		if c.request.seen != nil {
+		if c.request.seen != nil && key.Of == c.request.sessions.store && len(c.request.sessions.backlogs) > 0 {
 			return c.request.seen
 		}
 	case keep.ContextKey:

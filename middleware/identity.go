@@ -15,13 +15,14 @@ import (
 // since Session.ID and Session.Expires may be called, and a late change may be logged, while request.mu is
 // held for a commit.
 type identity struct {
-	mu      sync.Mutex     // guards the rest; nothing else is locked while it is held
-	pattern string         // of the route, if it is known
-	id      string         // the public id; empty until a new session needs one
-	secret  secret.Secret  // of a new session that has an id
-	created int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
-	own     *records.Times // of the stored session
-	arrived time.Time      // the request's arrival; or its last EndAll, since a login in the same request comes after that
+	arrived  time.Time      // does not change
+	mu       sync.Mutex     // guards the rest; nothing else is locked while it is held
+	pattern  string         // of the route, if it is known
+	id       string         // the public id; empty until a new session needs one
+	secret   secret.Secret  // of a new session that has an id
+	created  int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
+	own      *records.Times // of the stored session
+	endedAll time.Time      // when the request last called EndAll; zero: never
 }
 
 // endedNow is identity.created of a session that this request has ended.
@@ -99,19 +100,25 @@ func (rq *request) name() (method, route string) {
 	i := &rq.identity
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return method[:min(len(method), 16)], i.pattern[strings.Index(i.pattern, " ")+1:]
+	route = i.pattern
+	if blank := strings.IndexAny(route, " \t"); blank >= 0 {
+		route = strings.TrimLeft(route[blank:], " \t")
+	}
+	return method[:min(len(method), 16)], route
 }
 
-// arrival returns the time that counts as the request's arrival.
-func (i *identity) arrival() time.Time {
+// loginAfter returns the time after which a login of this request comes: its arrival, or its last EndAll.
+func (i *identity) loginAfter() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.arrived
+	if i.endedAll.IsZero() {
+		return i.arrived
+	}
+	return i.endedAll
 }
 
-// setArrival makes the request count as having arrived now.
-func (i *identity) setArrival() {
+func (i *identity) hasEndedAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.arrived = time.Now()
+	i.endedAll = time.Now()
 }

@@ -82,7 +82,7 @@ func (o *observation) lock() *notes {
 
 // Value implements context.Context.
 func (o *observation) Value(key any) any {
-	if key == (records.CollectorKey{}) {
+	if k, ok := key.(records.CollectorKey); ok && k.Of == o.sessions.store && len(o.sessions.backlogs) > 0 {
 		return o
 	}
 	return o.Context.Value(key)
@@ -301,7 +301,7 @@ func (o *observation) finish() {
 		defer o.task.End()
 	}
 	e := &n.event
-	if !e.Acquired.IsZero() || e.RoundTrips > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 {
+	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || n.rq.cameWithAny() {
 		if n.rq != nil {
 			e.describe(n.rq)
 		}
@@ -315,14 +315,26 @@ func (o *observation) finish() {
 	}
 }
 
+// cameWithAny reports whether one of the request's cookies was genuine, and was looked up.
+func (rq *request) cameWithAny() bool {
+	if rq == nil {
+		return false
+	}
+	rq.mu.Lock()
+	defer rq.mu.Unlock()
+	return rq.came != [kinds]bool{}
+}
+
 // describe says which request it was, when that is over.
 func (e *RequestEvent) describe(rq *request) {
-	e.Session = rq.identity.knownID()
+	if e.Session != "" || e.Began || e.Err != nil { // otherwise its ID is only drawn, and nothing has it
+		e.Session = rq.identity.knownID()
+	}
 	e.Method, e.Route = rq.name()
 	rq.mu.Lock()
 	e.Mode, e.Passive = rq.mode, rq.passive
 	rq.mu.Unlock()
-	if e.Label == "" { // it has not asked for the lock
-		e.Label = rq.label()
+	if e.Label == "" { // it has not asked for the lock. Options.Label may panic, and the response is sent already
+		e.Label = rq.route()
 	}
 }

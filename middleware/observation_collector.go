@@ -68,7 +68,7 @@ func (o *observation) Opened(now records.Opened) {
 	}
 	defer o.mu.Unlock()
 	e := &n.event
-	if e.Acquired.IsZero() || e.Label == "" { // what counts is what it found when it first asked for the lock
+	if len(e.Holds) == 0 { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
 	n.asked = now

@@ -58,7 +58,8 @@ type Event interface {
 type RequestEvent struct {
 	// Session is the public ID that the request's session had in the end. It is empty if there was none.
 	Session string
-	// Label is what waiters are told of the request, see Options.Label. Method is cut short after 16 bytes, since
+	// Label is what waiters are told of the request, see Options.Label. If it has not asked for the lock, it is the method
+	// and the route. Method is cut short after 16 bytes, since
 	// clients may make it up. Route is the pattern that the router has matched, without the method, or empty.
 	Label, Method, Route string
 	Mode                 Mode

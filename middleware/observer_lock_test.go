@@ -185,3 +185,86 @@ func TestLeasesAreObserved(t *testing.T) {
 		}
 	})
 }
+
+// A request holds a session no longer than it has the lock: what it does after it could not open the session is no hold.
+func TestASessionThatCannotBeOpenedIsNotHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		mux.HandleFunc("/lazy", func(_ http.ResponseWriter, req *http.Request) {
+			for range 2 {
+				if _, err := session.Start(req.Context()); err == nil {
+					t.Error("a session that cannot be read is open")
+				}
+				time.Sleep(30 * time.Second)
+			}
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
+		id := v.get(s.URL + "/id").body
+		w.takeAll()
+		r.Do(t, "SET", recordOf(id), "rubbish", "KEEPTTL")
+		v.get(s.URL + "/lazy")
+		e := w.one(t)
+		if len(e.Holds) != 2 || e.Held != 0 {
+			t.Errorf("it has held the session for %v, in %d holds", e.Held, len(e.Holds))
+		}
+		for _, h := range e.Holds {
+			if h.Acquired.IsZero() || h.Released != h.Acquired {
+				t.Errorf("a hold is %+v", h)
+			}
+		}
+	})
+}
+
+// Queue and Behind of a request are those of its first hold, also if that was in vain.
+func TestWhoWasBeforeTheFirstHoldIsObserved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		mux.HandleFunc("/lazy", func(_ http.ResponseWriter, req *http.Request) {
+			ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+			defer cancel()
+			if _, err := session.Start(ctx); err == nil {
+				t.Error("it has the session that another request holds")
+			}
+			time.Sleep(2 * time.Second)
+			_, err := session.Start(req.Context())
+			must(t, err)
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/lazy": middleware.Lazy})}, mux)
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		done := v.start(s.URL + "/lazy")
+		time.Sleep(2 * time.Second)
+		free()
+		<-done
+		for _, e := range requestsIn(w.takeAll()) {
+			if e.Route == "/lazy" && (e.Behind != "GET /pause" || len(e.Holds) != 2 || e.Holds[0].Behind != "GET /pause" || e.Holds[1].Behind != "") {
+				t.Errorf("it waited behind %q, with the holds %+v", e.Behind, e.Holds)
+			}
+		}
+	})
+}
+
+// A session that ends while its holder has it open is told so once, although both the watch and the lease find it.
+func TestTheEndOfAHeldSessionIsObservedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Lease: 10 * time.Second}), middleware.Options{Observers: []middleware.Observer{w}}, app())
+		v := s.visitor(t)
+		id := v.get(s.URL + "/id").body
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		time.Sleep(2 * time.Second)
+		must(t, s.sessions.End(t.Context(), id))
+		time.Sleep(15 * time.Second)
+		free()
+		count := 0
+		for _, what := range happenings(w.takeAll()) {
+			if what == "ended_open" {
+				count++
+			}
+		}
+		if count != 1 {
+			t.Errorf("it is told %d times", count)
+		}
+	})
+}

@@ -178,6 +178,7 @@ func (rw *response) secondResponse() *response {
 		second.request.seen, o.notes.rq = o, &second.request
 	}
 	second.request.waited = rq.waited // it may have to wait for another session
-	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrival()
+	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrived
+	second.request.identity.endedAll = rq.identity.loginAfter()
 	return second
 }

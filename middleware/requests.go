@@ -48,7 +48,7 @@ func (s *Sessions) requests() (all []Request) {
 		standing[now[i].ID] = &now[i]
 	}
 	for _, e := range s.watch.all() {
-		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrival()}
+		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrived}
 		if since := e.rq.holds.Load(); since != 0 {
 			held[r.Session] = true
 			r.State, r.Since = "holds", time.Unix(0, since)

@@ -2,16 +2,20 @@ package middleware_test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/trace"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 // An execution trace shows each request as a task, with its wait and its commit as regions, its hold as a task within,
@@ -51,4 +55,26 @@ func TestExecutionTrace(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the trace has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// An execution trace takes notes for requests of Sessions without observers. The observers of other Sessions with the
+// same store are told of their exchanges nevertheless.
+func TestAnExecutionTraceKeepsNoEvents(t *testing.T) {
+	r := redistest.Memory(t)
+	var commits atomic.Int32
+	counts := observerFunc(func(_ context.Context, e middleware.Event) {
+		if x, ok := e.(*middleware.ExchangeEvent); ok && x.Holds > 0 && x.Status == "" {
+			commits.Add(1)
+		}
+	})
+	st := store.New(r.Pool(t, 4), steady)
+	newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{counts}}, app())
+	s := newSiteOn(t, st, middleware.Options{}, app())
+	v := s.visitor(t)
+	v.post(s.URL+"/add").want(t, 200, "2")
+	redistest.Eventually(t, "a commit is told", func() bool { return commits.Load() == 1 })
+	must(t, trace.Start(io.Discard))
+	defer trace.Stop()
+	v.post(s.URL+"/add").want(t, 200, "3")
+	redistest.Eventually(t, "a commit is told while an execution trace is written", func() bool { return commits.Load() == 2 })
 }

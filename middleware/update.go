@@ -84,6 +84,10 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		seen.failed(err, ruleOf(err).kind)
 	}
 	seen.committed(do, err)
+	seen.released()
+	if err == nil && do == destroy {
+		s.happened(ctx, event{do: destroy, old: id, how: "destroy"})
+	}
 	return err
 }
 
@@ -124,7 +128,6 @@ func (u *update) saveUpdate(ctx context.Context) (done action, _ error) {
 		back(u.id)
 		e := event{do: destroy, old: u.id, how: "destroy"}
 		u.seen.did(e)
-		u.sessions.happened(ctx, e)
 		return destroy, nil
 	case change.Changed:
 		return save, hold.SaveContent(ctx, change.Snapshot)

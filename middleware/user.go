@@ -123,7 +123,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	// A later login of the same request counts as having arrived after this EndAll.
 	rq, _ := ctx.Value(requestKey{}).(*request)
 	for ; rq != nil; rq = rq.outer {
-		rq.identity.setArrival()
+		rq.identity.hasEndedAll()
 	}
 	for _, id := range ended {
 		s.happened(ctx, event{do: destroy, old: id, how: "end_all"})

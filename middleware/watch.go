@@ -120,8 +120,9 @@ func (rq *request) step(out bool) (id string) {
 	return id
 }
 
-// leaveWatch makes the request leave for good, since its handler has returned or its session has ended.
-func (rq *request) leaveWatch() {
+// leaveWatch makes the request leave for good, since its handler has returned or its session has ended. It returns false
+// if the request had left already.
+func (rq *request) leaveWatch() bool {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -132,7 +133,9 @@ func (rq *request) leaveWatch() {
 		in.entries[last] = watched{}
 		in.entries = in.entries[:last]
 	}
+	before := rq.watched.at
 	rq.watched.at = left
+	return before != left
 }
 
 // hasLeft reports whether the request has left.
@@ -149,8 +152,9 @@ func (rq *request) lost(why error) {
 		if rq.endsItself.Load() {
 			return
 		}
-		rq.leaveWatch()
-		rq.endedOpen()
+		if rq.leaveWatch() { // otherwise the watch has told it
+			rq.endedOpen()
+		}
 		why = session.ErrEnded
 	}
 	rq.context.endContext(why)

@@ -172,8 +172,9 @@ func (w *watch) askFor(e watched) {
 		e.rq.sessions.logSilence(long, err)
 	}
 	if (ended || now != e.id) && w.counts(e, now) && ended {
-		e.rq.leaveWatch()
-		e.rq.endedOpen()
+		if e.rq.leaveWatch() {
+			e.rq.endedOpen()
+		}
 		e.rq.context.endContext(session.ErrEnded)
 	}
 }

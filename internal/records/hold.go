@@ -74,7 +74,7 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
 		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
 	}
-	if s.observed() && collectorIn(ctx) != nil {
+	if s.observed() && s.collectorIn(ctx) != nil {
 		h.ticket.Found = lease.NothingFound
 	}
 	for again := err == nil; again; {

@@ -48,7 +48,7 @@ type Collector interface {
 }
 
 // CollectorKey is the key of a Collector in a context.
-type CollectorKey struct{}
+type CollectorKey struct{ Of *Engine }
 
 // An Observer is told what no Collector takes.
 type Observer interface {
@@ -100,17 +100,14 @@ func withoutCancel(ctx context.Context) context.Context {
 }
 
 // collectorIn returns the Collector of a context, or nil.
-func collectorIn(ctx context.Context) Collector {
-	if c, ok := ctx.(Collector); ok { // as for nearly all exchanges
-		return c
-	}
-	c, _ := ctx.Value(CollectorKey{}).(Collector)
+func (s *Engine) collectorIn(ctx context.Context) Collector {
+	c, _ := ctx.Value(CollectorKey{s}).(Collector)
 	return c
 }
 
 // exchanged tells of an exchange.
 func (s *Engine) exchanged(ctx context.Context, x Exchange) {
-	if c := collectorIn(ctx); c != nil {
+	if c := s.collectorIn(ctx); c != nil {
 		c.Exchanged(x)
 		return
 	}
@@ -124,7 +121,7 @@ func (s *Engine) Tell(ctx context.Context, n *Notice) {
 	if !s.observed() {
 		return
 	}
-	if c := collectorIn(ctx); c != nil {
+	if c := s.collectorIn(ctx); c != nil {
 		c.Noticed(n)
 		return
 	}
@@ -142,7 +139,7 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 
 // opened tells of a Take.
 func (s *Engine) opened(ctx context.Context, h *Hold) {
-	c, found := collectorIn(ctx), h.ticket.Found
+	c, found := s.collectorIn(ctx), h.ticket.Found
 	if c == nil || found == nil { // there was no observer when it came
 		return
 	}
@@ -161,7 +158,7 @@ func (s *Engine) sized(ctx context.Context, size int) {
 	if !s.observed() {
 		return
 	}
-	if c := collectorIn(ctx); c != nil {
+	if c := s.collectorIn(ctx); c != nil {
 		c.Sized(size)
 	}
 }

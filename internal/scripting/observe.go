@@ -54,6 +54,7 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 		x.end(route, replies, err)
 		(*tell)(ctx, x)
 	}()
+	err = ErrExited // unless do returns
 	return r.do(ctx, slot, commands, &route)
 }
 

@@ -89,15 +89,16 @@ func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 		runtime.Goexit()
 		return nil, nil
 	}), time.Minute)
-	got := watch(r)
+	var got []Exchange
+	r.Observe(func(_ context.Context, x Exchange) { got = append(got, x) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_, _ = r.Run(t.Context(), echo, nil, "word")
 	}()
 	<-done
-	if len(*got) != 1 {
-		t.Errorf("%q", *got)
+	if len(got) != 1 || !errors.Is(got[0].Err, ErrExited) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -25,7 +25,7 @@ func (j *judge) counts() {
 			}
 		}
 		want := 0
-		if len(r.made) > 0 || r.found() || r.Err != nil {
+		if len(r.made) > 0 || r.found() || r.Err != nil || r.lookedUp() {
 			want = 1
 		}
 		if n != want && !(n == 1 && r.exited()) {
@@ -47,6 +47,10 @@ func (r *request) found() bool {
 	}
 	return false
 }
+
+// lookedUp reports whether the handler began although the request had a cookie: perhaps with a new session, since another
+// request has learnt that the cookie's has ended.
+func (r *request) lookedUp() bool { return r.first.Cookie != "" && r.first.Open > 0 }
 
 // last judges that nothing is told of a request after its own event. Exceptions are lost locks and what happens after
 // a commit in the middle: this is told at once, by another goroutine.
