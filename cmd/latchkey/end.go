@@ -19,6 +19,8 @@ func checkEnd(o *options) error {
 	switch {
 	case len(o.ids) > 0 && (o.user != "" || len(o.except) > 0):
 		return usage("end takes ids, or --user, not both")
+	case len(o.ids) > 0 && o.ids[0] != fromInput && !isID(o.ids[0]):
+		return usage("%v; for the sessions of a user, say end --user%s", notAnID(o.ids[0]), cmp.Or(word(o.ids[0]), " NAME"))
 	case len(o.ids) > 0:
 		return nil
 	case o.user == "" && len(o.except) > 0:

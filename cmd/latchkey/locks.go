@@ -32,7 +32,7 @@ func locks(j *job) error {
 	if j.json {
 		err = j.printJSON(seen)
 	} else {
-		printHolders(j.out, seen)
+		j.printLook(j.out, seen)
 	}
 	return cmp.Or(err, found(seen.Away))
 }
@@ -89,20 +89,28 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 	return held, nil
 }
 
-func printHolders(w io.Writer, seen look) {
-	if len(seen.Locks) == 0 && len(seen.Away) == 0 {
-		fmt.Fprintln(w, "no session is held")
-		return
-	}
-	if len(seen.Locks) == 0 {
-		fmt.Fprintln(w, "no session is held, as far as is known")
-	} else {
-		rows := [][]string{{"SESSION", ">HELD FOR", "PROCESS", "REQUEST", ">LEASE", ">WAITING"}}
-		for _, h := range seen.Locks {
-			rows = append(rows, []string{h.Session, h.held(), h.who(), cmp.Or(h.Request, "-"),
-				roughly(time.Duration(h.Lease * float64(time.Second))), strconv.Itoa(h.Waiting)})
-		}
-		table(w, rows)
+func (j *job) printLook(w io.Writer, seen look) {
+	switch {
+	case len(seen.Locks) > 0:
+		printHolders(w, seen.Locks)
+	case len(seen.Away) > 0:
+		fmt.Fprintln(w, j.noneHeld()+", as far as is known")
+	default:
+		fmt.Fprintln(w, j.noneHeld())
 	}
 	printAway(w, seen.Away)
+}
+
+func printHolders(w io.Writer, all []holder) {
+	rows := [][]string{{"SESSION", ">HELD FOR", "PROCESS", "REQUEST", ">LEASE", ">WAITING"}}
+	for _, h := range all {
+		rows = append(rows, []string{h.Session, h.held(), h.who(), cmp.Or(h.Request, "-"),
+			roughly(time.Duration(h.Lease * float64(time.Second))), strconv.Itoa(h.Waiting)})
+	}
+	table(w, rows)
+}
+
+// noneHeld names the prefix, since with a wrong one all seems to be calm.
+func (j *job) noneHeld() string {
+	return fmt.Sprintf("no session with the prefix %q is held", j.prefix)
 }

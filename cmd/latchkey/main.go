@@ -62,6 +62,9 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	if len(args) == 0 {
 		return usage("no command; latchkey --help shows all commands")
 	}
+	if len(args) == 2 && args[0] == "help" {
+		args = []string{args[1], "--help"}
+	}
 	if isHelp(args[0]) || args[0] == "help" {
 		_, err := io.WriteString(out, help)
 		return err

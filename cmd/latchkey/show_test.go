@@ -81,7 +81,7 @@ func TestWhoHolds(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
 	begin(t, st, second, "{}")
-	if text := must(t, s.URL, "locks"); text != "no session is held\n" {
+	if text := must(t, s.URL, "locks"); text != "no session with the prefix \"latchkey:\" is held\n" {
 		t.Errorf("locks: %q", text)
 	}
 	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"away":[]}`+"\n" {

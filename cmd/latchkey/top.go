@@ -103,8 +103,11 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 		all = all[:j.limit]
 	}
 	printAway(&b, gone)
-	if len(all) > 0 {
+	switch {
+	case len(all) > 0:
 		printBusiest(&b, all)
+	case len(gone) == 0:
+		b.WriteString(j.noneHeld() + "\n")
 	}
 	return picture{b.String(), struct {
 		At       time.Time `json:"at"`

@@ -117,7 +117,7 @@ func TestTopInAFile(t *testing.T) {
 	if limited := decoded[topReport](t, s.URL, "top", "--count", "1", "--limit", "1"); len(limited.Sessions) != 1 {
 		t.Errorf("%+v", limited)
 	}
-	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 sessions held, 0 waiting; 1 look\n\n") {
+	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 sessions held, 0 waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
 		t.Errorf("%q", none)
 	}
 }
@@ -209,7 +209,7 @@ func TestATerminalWhileRedisIsAway(t *testing.T) {
 			c.shows("0 sessions held")
 			s.Restart(t)
 			redistest.Eventually(t, "the note is gone", func() bool {
-				return !slices.ContainsFunc(c.lines(), func(line string) bool { return strings.Contains(line, "latchkey:") })
+				return !slices.ContainsFunc(c.lines(), func(line string) bool { return strings.HasPrefix(line, "latchkey: ") })
 			})
 			s.Pause(t)
 			defer s.Resume(t)

@@ -39,6 +39,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"list", "--user"}, "--user needs a value"},
 		{[]string{"list", "--user", "ann", "--ttl", "48h"}, "--ttl is 48h0m0s and --lifetime 24h0m0s: --ttl must not be negative, nor longer than --lifetime\n"},
 		{[]string{"end"}, "end needs ids, - for ids on stdin, or --user\n"},
+		{[]string{"end", "ann"}, "is no session's id: an id has 22 bytes, or 28 if the session is a user's; for the sessions of a user, say end --user ann\n"},
+		{[]string{"end", secret}, "say end --user NAME\n"},
 		{[]string{"end", first, "-"}, "is no session's id"},
 		{[]string{"end", "--user", "ann", "--except", "-"}, "is no session's id"},
 		{[]string{"end", "-", "--except", first}, "not both"},
@@ -129,7 +131,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	asked := [][]string{{"--help"}, {"-h"}, {"help"}}
 	for _, c := range commands {
-		asked = append(asked, []string{c.name, "--help"}, []string{c.name, first, "-h"})
+		asked = append(asked, []string{"help", c.name}, []string{c.name, "--help"}, []string{c.name, first, "-h"})
 		contains(t, help, "latchkey "+c.name)
 		for _, name := range c.flags {
 			contains(t, c.help(), "  --"+name)

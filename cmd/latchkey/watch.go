@@ -25,7 +25,7 @@ func pictureOf(seen look, now time.Time) picture {
 	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(len(seen.Locks)), "session"))
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
 	if len(seen.Locks) > 0 {
-		printHolders(&b, look{Locks: seen.Locks})
+		printHolders(&b, seen.Locks)
 	}
 	return picture{b.String(), struct {
 		At time.Time `json:"at"`
