@@ -20,13 +20,13 @@ import (
 // another goroutine, that goroutine tells what has happened so far, perhaps behind the RequestEvent.
 //
 // Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
-// is extended. Three kinds belong to a request: a lost lock, events after a commit in the middle of the handler, and what
-// a goroutine does that outlives the request. If an observer blocks for so long that 65,536 of these events wait, further
-// ones are dropped and counted in the log.
+// is extended. Some do: a lost lock, what happens after a commit in the middle of the handler, what a handler without a
+// session does, and what happens in a goroutine that outlives the request. If an observer blocks for so long that 65,536
+// of these events wait, further ones are dropped and counted in the log.
 //
-// If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, its request ends as
-// if the handler had called that; the other observers are told everything. An observer may use the Sessions, but what it
-// does is told to it, too.
+// If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, the client gets no
+// response, although the session is saved if the handler had returned. The other observers are still told everything. An
+// observer may use the Sessions, and is told of that use, too.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
@@ -39,7 +39,7 @@ import (
 type Observer interface {
 	// Observe gets a *RequestEvent, an *ExchangeEvent or a *SessionEvent. Later versions may have further events, and
 	// further fields in these. ctx has the values of the request's context as it came in, such as the current span, and
-	// does not end with the request. If the event belongs to no request, ctx is context.Background().
+	// does not end with the request. If the event belongs to no request, ctx has no values and does not end.
 	Observe(ctx context.Context, e Event)
 }
 
@@ -51,23 +51,25 @@ type Event interface {
 }
 
 // A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
-// returned and the session is saved. A request without a session, whose cookie is missing and whose handler has set
-// nothing, has no event.
+// returned and the session is saved. A request has an event if it came with a session's cookie, if it has stored a
+// session, or if its session has failed. In mode Lazy, a request that has not called Start has none.
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
 type RequestEvent struct {
 	// Session is the public ID that the request's session had in the end. It is empty if there was none.
 	Session string
-	// Label is what waiters are told of the request, see Options.Label. If it has not asked for the lock, it is the method
-	// and the route. Method is cut short after 16 bytes, since
-	// clients may make it up. Route is the pattern that the router has matched, without the method, or empty.
+	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
+	// method and the route. Method is cut short after 16 bytes, since clients may make it up. Route is the pattern that the
+	// router has matched, without the method, or empty.
 	Label, Method, Route string
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
 
-	// The times at which the request arrived, had opened its stored session for the first time, had committed it for the
-	// last time, and was done. What has not happened is zero. In mode Optimistic the session is opened without the lock.
-	Arrived, Acquired, Committed, Done time.Time
+	// A time is zero if that has not happened.
+	Arrived   time.Time // the request came in
+	Acquired  time.Time // it had first opened its stored session: with the lock, unless its mode does without
+	Committed time.Time // its last commit had succeeded, if only by finding nothing to store
+	Done      time.Time // the handler had returned, and the session was saved
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
 	// was stored. Both contain their exchanges with Redis. A request that opens its session again adds to both.
 	Waited, Held time.Duration
@@ -94,34 +96,37 @@ type RequestEvent struct {
 	Bytes int
 
 	// Began, Renewed, LoggedIn and Ended: the request has begun its session, given it a new ID, logged a user in, or
-	// ended it. There is a SessionEvent of each.
+	// ended it by Destroy. There is a SessionEvent of each, and another if Destroy has also ended the session that an old
+	// ID leads to.
 	Began, Renewed, LoggedIn, Ended bool
 	// Outcome is what became of the session in the last commit:
 	//
 	//	unchanged   it was only read
-	//	touched     it was locked, not changed, and its idle timeout extended
+	//	touched     it was locked, not changed, and its idle timeout extended, unless a SessionEvent says that the lock was lost
 	//	saved       its record was stored
 	//	began       its first record was stored
 	//	renewed     it was stored with a new ID
-	//	ended       it was ended
+	//	ended       the handler has called Destroy: Ended says whether that has ended a session
 	//	failed      it could not be opened or saved: see Err
 	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved
 	Outcome string
 	// Err is the error with which the session's part of the request has failed, and Kind is its kind in the log, such as
-	// "timeout" or "unavailable". See [Status] for the status of the response.
+	// "timeout" or "unavailable". See [Status] for the status of the response. If the request has gone on after the error,
+	// as by another Reopen, Outcome says what became of the session.
 	Err  error
 	Kind string
 
 	// UnknownKey, Refused and Dead count the cookies or tokens that opened no session: those that none of Options.Keys
-	// has signed, those that are too old or not made by a Sessions, and those of sessions that have ended or expired.
+	// has signed, those that are too old or not made by a Sessions, and those of sessions that have ended or expired. An
+	// old ID that leads to a session's new one is not counted.
 	UnknownKey, Refused, Dead int
 }
 
 // A Hold is one time that a request has asked for the lock of its session.
 type Hold struct {
-	// The times at which it asked for the lock, had it, and had released it. If it asked in vain, Acquired is zero, and
-	// Released is when it gave up.
-	Asked, Acquired, Released time.Time
+	Asked    time.Time // for the lock
+	Acquired time.Time // zero if it asked in vain
+	Released time.Time // the lock, or gave up
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
 	Behind, BehindProcess string
@@ -174,8 +179,9 @@ type ExchangeEvent struct {
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the record was deleted or evicted, or has expired
-//	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or the
-//	                          holder's own commit may have been stored. If it has failed otherwise, no lock is lost
+//	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or it
+//	                          is not known whether the holder's own commit was stored. A commit that has certainly
+//	                          failed loses no lock
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock that a lost reply may have left behind was removed in the background

@@ -16,8 +16,8 @@ type measurement struct {
 }
 
 // batches have measurements that wait to be recorded together: by the goroutine that fills a batch, or when metrics are
-// collected. OpenTelemetry's SDK touches much memory and code for each. After everything else that a request does, most
-// of these have left the processor's caches. So one measurement alone takes several times as long as one of many.
+// collected. To record a measurement, OpenTelemetry's SDK touches much memory and code. By the end of a request most of
+// that has left the processor's caches. So a single measurement takes several times as long as one of a batch.
 //
 // Each processor has a batch of its own: what another processor has written to is not in this one's caches, either.
 type batches struct {

@@ -18,7 +18,7 @@ type counter struct {
 	series map[attribute.Distinct]*count
 }
 
-// A count is a series. It is exported from the start, with 0: what appears with 1 does not rise for Prometheus.
+// A count is a series. It is exported from the start, with 0: if it first appeared with 1, Prometheus would see no increase.
 type count struct {
 	atomic.Int64
 	attributes metric.MeasurementOption

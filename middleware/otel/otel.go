@@ -6,7 +6,7 @@
 //
 // The directory's README.md lists the metrics and spans, and has alerts for Prometheus and a dashboard for Grafana.
 //
-// requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges of the
+// For those who read the code: requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges of the
 // requests that are under way. batches.go keeps measurements until there are many, for meter.go, counters.go and
 // histograms.go. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the events have in them.
 // failures.go and names.go have the values and names that several of these share.
@@ -39,9 +39,12 @@ type Options struct {
 	SessionID bool
 }
 
-// New returns an observer for the Options of package middleware. It may observe several Sessions.
+// New returns an observer for the Options of package middleware. It makes the metrics and spans that the directory's
+// README.md lists. It may observe several Sessions, whose numbers it adds up.
 //
-// Spans are made only if the request's context has a sampled server span, such as otelhttp's.
+// Spans are made only if the request's context has a sampled span of the server, such as that of
+// otelhttp.NewHandler(sessions.Handler(mux), "server"). If an instrument cannot be made, OpenTelemetry's error handler is
+// told, and New returns an observer without it.
 func New(o Options) middleware.Observer {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()

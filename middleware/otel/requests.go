@@ -10,10 +10,10 @@ import (
 )
 
 // waits are the buckets for how long a request waits for a lock, in seconds, and holds those for how long it has it:
-// from less than a round trip to the defaults of LockWait and MaxHold.
+// from less than a round trip to a little more than the defaults of LockWait and MaxHold.
 var (
-	waits = []float64{.0001, .0005, .001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	holds = []float64{.0001, .0005, .001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+	waits = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 15}
+	holds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 15, 30, 60, 90}
 )
 
 // requests are the metrics of RequestEvents.
