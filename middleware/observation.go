@@ -67,6 +67,10 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 // now is time.Now, in half the time: it reads the monotonic clock alone.
 func (n *notes) now() time.Time { return n.event.Arrived.Add(time.Since(n.event.Arrived)) }
 
+// at is t by the wall clock at the arrival. So the times of an event are in order, also when they are written down, which
+// leaves the monotonic clock out. time.Now reads the two clocks one after the other.
+func (n *notes) at(t time.Time) time.Time { return n.event.Arrived.Add(t.Sub(n.event.Arrived)) }
+
 // lock returns the notes with mu locked, or nil if there is nothing to note.
 func (o *observation) lock() *notes {
 	if o == nil {
@@ -112,6 +116,7 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 		return
 	}
 	defer o.mu.Unlock()
+	now = n.at(now)
 	n.event.Label, n.event.Waited = label, n.event.Waited+d
 	n.stored = time.Time{} // by an earlier hold
 	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
@@ -126,11 +131,15 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 }
 
 // holdsOn tells that the second run of a handler goes on with the lock that the first run has acquired.
-func (o *observation) holdsOn(now time.Time) {
-	if n := o.lock(); n != nil {
-		o.holds(n, now)
-		o.mu.Unlock()
+func (o *observation) holdsOn() {
+	n := o.lock()
+	if n == nil {
+		return
 	}
+	defer o.mu.Unlock()
+	h := n.event.Holds[len(n.event.Holds)-1]
+	n.event.Held -= h.Released.Sub(h.Acquired) // at the end of the first run it was released, as it seemed
+	o.holds(n, h.Acquired)
 }
 
 // holds is called with mu held.

@@ -15,6 +15,7 @@ func (o *observation) Exchanged(x records.Exchange) {
 	defer o.mu.Unlock()
 	n := o.notes
 	if n != nil {
+		x.Began = n.at(x.Began)
 		n.event.RoundTrips++
 		n.stored = time.Time{}
 		if x.Holds > 0 {

@@ -117,6 +117,24 @@ func TestTimesOfAnObservation(t *testing.T) {
 	})
 }
 
+// The second run of a handler goes on with the lock of the first: it was held in between, too.
+func TestHeldBetweenTwoRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &observation{Context: t.Context(), notes: &notes{event: RequestEvent{Arrived: time.Now()}}}
+		o.waited("GET /", 0, true, time.Now())
+		for range 2 {
+			time.Sleep(time.Second)
+			o.released()
+			time.Sleep(time.Second)
+			o.holdsOn()
+		}
+		o.released()
+		if e := o.notes.event; e.Held != 4*time.Second || len(e.Holds) != 1 || e.Holds[0].Released.Sub(e.Holds[0].Acquired) != e.Held {
+			t.Errorf("it was held for %v, in %+v", e.Held, e.Holds)
+		}
+	})
+}
+
 type counting struct{ told *int }
 
 func (c counting) Observe(context.Context, Event) { *c.told++ }

@@ -171,7 +171,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		rq.hold.OnLost(rq.lost)
 		now := time.Now()
 		rq.holds.Store(now.UnixNano())
-		rq.seen.holdsOn(now)
+		rq.seen.holdsOn()
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
 		return records.Record{}, second.err
