@@ -314,6 +314,9 @@ func (o *observation) finish() {
 		if n.rq != nil {
 			e.describe(n.rq)
 		}
+		if o.task != nil {
+			trace.Log(o.Context, "label", e.Label)
+		}
 		e.Done = n.now()
 		n.kept = append(n.kept, e)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // An execution trace shows each request as a task, with its wait and its commit as regions, its hold as a task within,
-// and the session's id.
+// and the session's id and the request's label.
 func TestExecutionTrace(t *testing.T) {
 	r := redistest.Memory(t)
 	s, v := begun(t, r, middleware.Options{}, app())
@@ -49,9 +49,12 @@ func TestExecutionTrace(t *testing.T) {
 		if strings.Contains(text, " Log ") && strings.Contains(text, id) {
 			got = append(got, "session")
 		}
+		if strings.Contains(text, " Log ") && strings.Contains(text, `"POST /add"`) {
+			got = append(got, "label")
+		}
 	}
 	want := []string{"TaskBegin request", "RegionBegin wait", "RegionEnd wait", "TaskBegin hold", "session",
-		"RegionBegin commit", "RegionEnd commit", "TaskEnd hold", "TaskEnd request"}
+		"RegionBegin commit", "RegionEnd commit", "TaskEnd hold", "label", "TaskEnd request"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the trace has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
