@@ -144,10 +144,10 @@ func (rq *request) abandon(by string) {
 	rq.mu.Lock()
 	defer rq.unlockAndCallHooks() // for what the opening has ended
 	switch {
-	case !rq.committed:
+	case !rq.committed, rq.err == errAbandoned:
 		rq.committed, rq.err = true, errAbandoned
 		rq.seen.abandoned()
-	case rq.err != nil && rq.err != errAbandoned: // the handler has panicked since its commit has failed
+	case rq.err != nil && rq.err != errDiscarded: // the handler has panicked since its commit has failed
 		rq.seen.failed(rq.err, ruleOf(rq.err).kind)
 	}
 	if rq.session != nil {

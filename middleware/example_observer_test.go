@@ -23,7 +23,7 @@ type waits struct{ longer time.Duration }
 
 func (w waits) Observe(_ context.Context, e middleware.Event) {
 	if r, ok := e.(*middleware.RequestEvent); ok && r.Behind != "" && r.Waited > w.longer {
-		fmt.Printf("%s has waited behind %s, and %d others waited before it\n", r.Label, r.Behind, r.Queue)
+		fmt.Printf("%s has waited behind %s, with %d in line before it\n", r.Label, r.Behind, r.Queue)
 	}
 }
 
@@ -75,5 +75,5 @@ func ExampleObserver() {
 	post("/cart/milk")
 	posts.Wait()
 	// Output:
-	// POST /cart/{item} has waited behind POST /order, and 0 others waited before it
+	// POST /cart/{item} has waited behind POST /order, with 0 in line before it
 }

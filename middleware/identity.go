@@ -109,11 +109,15 @@ func (rq *request) name() (method, route string) {
 
 // loginAfter returns the time after which a login of this request comes: its arrival, or its last EndAll.
 func (i *identity) loginAfter() time.Time {
+	if at := i.lastEndAll(); !at.IsZero() {
+		return at
+	}
+	return i.arrived
+}
+
+func (i *identity) lastEndAll() time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.endedAll.IsZero() {
-		return i.arrived
-	}
 	return i.endedAll
 }
 

@@ -158,6 +158,9 @@ func (o *observation) opened(id string, from origin) {
 	}
 	defer o.mu.Unlock()
 	n.keeping = true
+	if n.event.Outcome == "failed" { // another try, such as a Reopen, has succeeded
+		n.event.Outcome = ""
+	}
 	if from == none {
 		return
 	}
@@ -216,7 +219,7 @@ func (o *observation) abandoned() {
 		return
 	}
 	defer o.mu.Unlock()
-	if n.event.Err == nil {
+	if n.event.Outcome != "failed" {
 		n.event.Outcome = "abandoned"
 	}
 }

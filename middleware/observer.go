@@ -20,13 +20,16 @@ import (
 // another goroutine, that goroutine tells what has happened so far, perhaps behind the RequestEvent.
 //
 // Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
-// is extended. Some do: a lost lock, what happens after a commit in the middle of the handler, what a handler without a
-// session does, and what happens in a goroutine that outlives the request. If an observer blocks for so long that 65,536
+// is extended. These belong to one: a lost lock, what happens after a commit in the middle of the handler, what a handler in
+// mode None does with the Sessions, and what happens in a goroutine that outlives the request. If an observer blocks for so long that 65,536
 // of these events wait, further ones are dropped and counted in the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, the client gets no
 // response, although the session is saved if the handler had returned. The other observers are still told everything. An
 // observer may use the Sessions, and is told of that use, too.
+//
+// If two Sessions have the same store, one inside the other, the observers of the inner one are told what the handler does
+// with the outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
@@ -51,8 +54,8 @@ type Event interface {
 }
 
 // A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
-// returned and the session is saved. A request has an event if it came with a session's cookie, if it has stored a
-// session, or if its session has failed. In mode Lazy, a request that has not called Start has none.
+// returned and the session is saved. A request has an event if it came with a session's cookie, or with one that was
+// refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called Start has none.
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
 type RequestEvent struct {
@@ -76,9 +79,9 @@ type RequestEvent struct {
 	// Queue is how many requests of this process were waiting for the session when this one first asked for the lock. The
 	// holder is not one of them. A request that is acquiring the lock is.
 	Queue int
-	// Behind is the label of the request that held the session then, or was acquiring it. It is empty if there was none, or
-	// if another program holds the lock. BehindProcess is the host and process ID of a holder in another process. If Queue
-	// is not 0, those that waited before this request had the session in between, and Behind does not name them.
+	// Behind is the label of the request that held the session then. If nobody held it, or another program, Behind is the
+	// label of the request of this process that was acquiring it, if there was one. BehindProcess is the host and process ID
+	// of a holder in another process. The other requests that Queue counts had the session in between.
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool

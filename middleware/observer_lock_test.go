@@ -17,6 +17,16 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
+// eventOf returns the event of the only request to a route.
+func eventOf(t *testing.T, w *witness, route string) *middleware.RequestEvent {
+	t.Helper()
+	all := slices.DeleteFunc(requestsIn(w.takeAll()), func(e *middleware.RequestEvent) bool { return e.Route != route })
+	if len(all) != 1 {
+		t.Fatalf("%d events of %s", len(all), route)
+	}
+	return all[0]
+}
+
 // A request that waits knows for whom, how long, and how many stood before it.
 func TestAWaitIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -89,10 +99,8 @@ func TestAWaitBehindWhoeverAcquiresTheSession(t *testing.T) {
 		second := v.start(s.URL + "/add")
 		(<-first).want(t, 200, "2")
 		(<-second).want(t, 200, "3")
-		for _, e := range requestsIn(w.takeAll()) {
-			if e.Route == "/add" && (e.Behind != "GET /slowly/add" || e.Queue != 1) {
-				t.Errorf("it waited behind %q, and %d were before it", e.Behind, e.Queue)
-			}
+		if e := eventOf(t, w, "/add"); e.Behind != "GET /slowly/add" || e.Queue != 1 {
+			t.Errorf("it waited behind %q, and %d were before it", e.Behind, e.Queue)
 		}
 	})
 }
@@ -116,12 +124,7 @@ func TestEachHoldIsObserved(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		free().want(t, 200, "stored")
 		(<-done).want(t, 200, "")
-		var e *middleware.RequestEvent
-		for _, one := range requestsIn(w.takeAll()) {
-			if one.Route == "/again" {
-				e = one
-			}
-		}
+		e := eventOf(t, w, "/again")
 		if len(e.Holds) != 2 {
 			t.Fatalf("%d holds, want 2", len(e.Holds))
 		}
@@ -236,10 +239,8 @@ func TestWhoWasBeforeTheFirstHoldIsObserved(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		free()
 		<-done
-		for _, e := range requestsIn(w.takeAll()) {
-			if e.Route == "/lazy" && (e.Behind != "GET /pause" || len(e.Holds) != 2 || e.Holds[0].Behind != "GET /pause" || e.Holds[1].Behind != "") {
-				t.Errorf("it waited behind %q, with the holds %+v", e.Behind, e.Holds)
-			}
+		if e := eventOf(t, w, "/lazy"); e.Behind != "GET /pause" || len(e.Holds) != 2 || e.Holds[0].Behind != "GET /pause" || e.Holds[1].Behind != "" {
+			t.Errorf("it waited behind %q, with the holds %+v", e.Behind, e.Holds)
 		}
 	})
 }

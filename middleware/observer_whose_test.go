@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Of two Sessions, one inside the other, each tells its own observers what it does.
+// Of two Sessions with different stores, one inside the other, each tells its own observers what it does.
 func TestNestedSessionsTellTheirOwnObservers(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		outerWitness, innerWitness := &witness{}, &witness{}
@@ -91,7 +92,7 @@ func TestAHookIsNoPartOfAnUpdate(t *testing.T) {
 	})
 }
 
-// Options.Label is only called by a request that asks for the lock: not after the response, where a panic would cut it.
+// An observer alone does not call Options.Label: after the response, a panic there would cut it off.
 func TestAnObserverNeedsNoLabel(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -139,10 +140,9 @@ func TestSinceWhenAStreamIsOpen(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			_, err := s.sessions.EndAll(req.Context(), "nobody")
 			must(t, err)
-			for q := range s.sessions.Requests() {
-				if q.Since.After(began) {
-					t.Errorf("%+v has arrived at %v", q, began)
-				}
+			all := slices.Collect(s.sessions.Requests())
+			if len(all) != 1 || all[0].State != "open" || all[0].Since.After(began) {
+				t.Errorf("%+v are under way, and the stream arrived at %v", all, began)
 			}
 		})
 		var v *visitor
@@ -221,6 +221,57 @@ func TestAnIDThatIsOnlyDrawnIsNotTold(t *testing.T) {
 		v.get(s.URL+"/id").want(t, 200, "*")
 		if e := w.one(t); e.Session != "" || e.Dead != 1 {
 			t.Errorf("it is told of the session %q, with %d dead cookies", e.Session, e.Dead)
+		}
+	})
+}
+
+// A panic leaves what was not saved abandoned: also one in the commit, and one after a failure that the handler has got over.
+func TestAPanicIsToldAsAbandoned(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		handle(mux, "/reopens", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			must(t, s.Commit(req.Context()))
+			ended, end := context.WithCancel(req.Context())
+			end()
+			if err := s.Reopen(ended); err == nil {
+				t.Error("Reopen has succeeded with a context that has ended")
+			}
+			must(t, s.Reopen(req.Context()))
+			s.Set("n", 2)
+			panic(http.ErrAbortHandler)
+		})
+		handle(mux, "/changes", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Set("n", 2) })
+		o := middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/changes": middleware.ReadOnly})}
+		o.Label = func(r *http.Request) string {
+			if r.URL.Path == "/changes" {
+				panic(http.ErrAbortHandler) // in the commit, which says whose change it refuses
+			}
+			return "a label"
+		}
+		s, v := begun(t, r, o, mux)
+		w.takeAll()
+		for _, path := range []string{"/reopens", "/changes"} {
+			v.post(s.URL + path)
+			if e := w.one(t); e.Outcome != "abandoned" {
+				t.Errorf("%s: the outcome is %q", path, e.Outcome)
+			}
+		}
+	})
+}
+
+// An Update that fails holds its session until the lock is released.
+func TestAnUpdateThatFailsHoldsUntilItsRelease(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		st := store.NewOn(far{transport.NewRedigo(r.Pool(t, 4), 5*time.Second)}, steady)
+		s := newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{w}}, app())
+		id := s.visitor(t).get(s.URL + "/id").body
+		w.takeAll()
+		if err := s.sessions.Update(t.Context(), id, func(s *session.Session) error { s.Renew(); return nil }); err == nil {
+			t.Error("an Update has made a new cookie")
+		}
+		if e := w.one(t); e.Held != time.Second {
+			t.Errorf("it was held for %v, and the round trip that releases it takes a second", e.Held)
 		}
 	})
 }

@@ -84,7 +84,9 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		seen.failed(err, ruleOf(err).kind)
 	}
 	seen.committed(do, err)
-	seen.released()
+	if u.hold == nil {
+		seen.released()
+	}
 	if err == nil && do == destroy {
 		s.happened(ctx, event{do: destroy, old: id, how: "destroy"})
 	}

@@ -16,16 +16,19 @@ With --json each look is a line. On a terminal q ends it, too.
 func watch(j *job) error {
 	return j.live(0, func() (picture, error) {
 		seen, err := j.holders()
-		return pictureOf(seen, time.Now()), err
+		return j.watchPicture(seen, time.Now()), err
 	})
 }
 
-func pictureOf(seen look, now time.Time) picture {
+func (j *job) watchPicture(seen look, now time.Time) picture {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(len(seen.Locks)), "session"))
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
-	if len(seen.Locks) > 0 {
+	switch {
+	case len(seen.Locks) > 0:
 		printHolders(&b, seen.Locks)
+	case len(seen.Away) == 0:
+		b.WriteString(j.noneHeld() + "\n")
 	}
 	return picture{b.String(), struct {
 		At time.Time `json:"at"`

@@ -5,11 +5,6 @@
 //	import otellatchkey "github.com/a2139e8d/latchkey/middleware/otel"
 //
 // The directory's README.md lists the metrics and spans, and has alerts for Prometheus and a dashboard for Grafana.
-//
-// For those who read the code: requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges of the
-// requests that are under way. batches.go keeps measurements until there are many, for meter.go, counters.go and
-// histograms.go. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the events have in them.
-// failures.go and names.go have the values and names that several of these share.
 package otellatchkey
 
 import (
@@ -21,6 +16,11 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 )
+
+// The files: requests.go, exchanges.go and sessions.go make metrics of the three kinds of events, and now.go makes gauges
+// of the requests that are under way. batches.go keeps measurements until there are many, for meter.go, counters.go and
+// histograms.go. spans.go makes spans. bounds.go keeps the number of series bounded, whatever the events have in them.
+// failures.go and names.go have the values and names that several of these share.
 
 // scope names this package in what it exports.
 const scope = "github.com/a2139e8d/latchkey/middleware/otel"

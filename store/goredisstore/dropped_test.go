@@ -84,7 +84,7 @@ func TestTheRouteOfANodeThatWasDropped(t *testing.T) {
 	}
 	c.nodes.Store(gone, weak.Make(dropped))
 	_, route, err := c.DoRouted(t.Context(), "k", transport.Command{"GET", "k"})
-	if err != nil || route.Moved != 0 || !strings.HasSuffix(addr, route.Node) { // go-redis may leave out the host
+	if err != nil || route.Moved != 0 || route.Node == "" || !strings.HasSuffix(addr, route.Node) { // go-redis may leave out the host
 		t.Errorf("the route is %+v, %v: only %s has replied", route, err, addr)
 	}
 	runtime.KeepAlive(dropped)
