@@ -50,7 +50,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "observation.waited").Drop("h.Released = n")),
 		seenBy(tests("middleware", "TestAWaitIsObserved"))},
 	{"P17", "the second run of a handler counts as another hold",
-		edits(overlay.In("middleware", "opening.acquire").Replace("q.seen.holdsOn()", "q.seen.waited(q.label(), 0, true, n)")),
+		edits(overlay.In("middleware", "opening.acquire").Replace("q.seen.holdsOn()", "q.seen.waited(q.label(), 0, true, time.Now())")),
 		seenBy(tests("middleware", "TestAnOptimisticWaitIsObserved"))},
 	{"P17", "a request is not told that its own commit has found the lock lost",
 		edits(overlay.In("internal/records", "tenure.end").Drop("t.engine.lost(h, w)")),
