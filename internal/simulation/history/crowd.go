@@ -84,7 +84,7 @@ func (h *history) crowded(l *Request) {
 			continue
 		}
 		for _, z := range h.bySession[id] {
-			if z.opens(id) && z.Asked > l.answered() && !h.lost(id, 0, z.Open) {
+			if z.opens(id) && h.asked(z) > l.answered() && !h.lost(id, 0, z.Open) {
 				left = append(left, z)
 				break
 			}

@@ -115,7 +115,7 @@ func (h *history) returns(id string, rs []*Request) {
 		return
 	}
 	for _, z := range rs {
-		if z.Cookie == id && z.credible() && !z.New && z.Asked > when && !h.lost(id, 0, z.Open) {
+		if z.Cookie == id && z.credible() && !z.New && h.asked(z) > when && !h.lost(id, 0, z.Open) {
 			h.broken("what has ended does not come back", with(first, z), "the session had ended for #%d at %s; #%d asked at %s and saw %v",
 				first.Number, ms(when), z.Number, ms(z.Asked), z.Saw)
 			return

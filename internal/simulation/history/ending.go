@@ -190,7 +190,7 @@ func (h *history) dead(e *Ending) map[string]bool {
 func (h *history) outlived(e *Ending, r *Request) {
 	const rule = "what was ended is over"
 	switch {
-	case r.Asked > e.End && (r.User != "" || r.Outcome == Answered): // see endedUnder
+	case h.asked(r) > e.End && (r.User != "" || r.Outcome == Answered): // see endedUnder
 		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d asked at %s and saw %v", e.Number, ms(e.End), r.Number, ms(r.Asked), r.Saw)
 	case r.Outcome != Answered || r.Effect == Nothing || r.Effect == Destroy: // it has nothing left to do
 	case r.Seal > e.End:

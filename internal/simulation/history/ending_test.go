@@ -95,6 +95,25 @@ func TestCheckOfEndings(t *testing.T) {
 	}
 }
 
+// If replies change places, a read may get the record of another one that was under way before the end.
+func TestReadsMayChangePlacesAroundAnEnding(t *testing.T) {
+	const rule = "what was ended is over"
+	long := func(r *Request) { r.Open = at(25) }
+	overlap := begun.look(8, 30).but(readOnly).but(long).look(20, 22, 1).but(readOnly).ofAnn()
+	swaps := terms()
+	swaps.Lateness, swaps.Endings = 5*milli, []Ending{all(10, 12, "")}
+	judge(t, swaps, overlap, rule)
+	swaps.Swaps = true
+	judge(t, swaps, overlap, "")
+	judge(t, swaps, begun.look(8, 10, 1).but(readOnly).look(20, 22, 1).but(readOnly).ofAnn(), rule) // none was under way
+
+	loggedOut := begun.look(8, 30).but(readOnly).but(long).write(11, 12, 1).but(destroys).look(20, 22, 1).but(readOnly)
+	swaps.Endings = nil
+	judge(t, swaps, loggedOut, "")
+	swaps.Swaps = false
+	judge(t, swaps, loggedOut, "what has ended does not come back")
+}
+
 // A login begins no session if it had arrived before all sessions of its user were ended. If it arrives
 // afterwards, it is not refused. An ending is done once, and in time, however late its messages come.
 func TestCheckOfLoginsBesideEndings(t *testing.T) {

@@ -71,7 +71,7 @@ func (h *history) followed() {
 			for _, z := range h.bySession[id] {
 				switch {
 				case z.Cookie != id || z.New || z.Open == 0:
-				case z.Asked > r.End && (z.User != "" || z.Outcome == Answered): // see endedUnder
+				case h.asked(z) > r.End && (z.User != "" || z.Outcome == Answered): // see endedUnder
 					h.broken(rule, with(r, z), "#%d had ended it by %s; #%d asked at %s and saw %v", r.Number, ms(r.End), z.Number, ms(z.Asked), z.Saw)
 				case z.Outcome == Answered && z.Effect != Nothing && z.Effect != Destroy && z.Seal > r.End:
 					h.broken(rule, with(r, z), "#%d had ended it by %s; #%d held it, and saved it after %s", r.Number, ms(r.End), z.Number, ms(z.Seal))

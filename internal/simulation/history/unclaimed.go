@@ -188,7 +188,7 @@ func (h *history) gaveWay() {
 				continue
 			}
 			for _, z := range h.bySession[id] {
-				if z.opens(id) && z.Asked > claimed {
+				if z.opens(id) && h.asked(z) > claimed {
 					h.broken(rule, with(l, z), "#%d has replaced it, and was claimed by %s; #%d asked at %s and saw %v", l.Number, ms(claimed), z.Number, ms(z.Asked), z.Saw)
 				}
 			}
