@@ -201,9 +201,7 @@ func (c *contest[W]) rest(try int, found Attempt) error {
 	c.lines.mu.Lock()
 	c.line.holder = holder
 	c.lines.mu.Unlock()
-	if c.Found == NothingFound {
-		c.Found = &Found{Holder: holder}
-	}
+	c.Found.fill(0, holder, "")
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {
 		return c.timeout()

@@ -84,7 +84,7 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
-	Found   *Found // what the ticket finds instead of NothingFound, for observers; nil: nobody wants to know
+	Found   *Found // is filled in by the first Enter, for observers; nil: nobody wants to know
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
@@ -98,6 +98,7 @@ type Found struct {
 	Ahead  int    // how many tickets stood before it in line
 	Holder Holder // the zero value if the lock was free, or nothing is known
 	head   string // the label of the head, if there was one
+	filled bool
 }
 
 // Behind returns the holder or, if none is known, the head, which was acquiring the lock. It returns false if there was
@@ -112,16 +113,21 @@ func (f *Found) Behind() (Owner, bool) {
 	return owner, true
 }
 
-// NothingFound is the Found of a ticket that has found nothing yet. It does not change.
-var NothingFound = &Found{}
-
-func (at *line[W]) found() *Found {
-	f := &Found{Ahead: len(at.waiting), Holder: at.holder}
-	if at.head != nil {
-		f.Ahead++
-		f.head = at.head.Label
+// fill fills in what was found. It does nothing if nobody wants to know, or if it was filled in before.
+func (f *Found) fill(ahead int, h Holder, head string) {
+	if f != nil && !f.filled {
+		*f = Found{ahead, h, head, true}
 	}
-	return f
+}
+
+// show shows a ticket how things stand with its key.
+func (at *line[W]) show(t *Ticket[W]) {
+	ahead, head := len(at.waiting), ""
+	if at.head != nil {
+		ahead++
+		head = at.head.Label
+	}
+	t.Found.fill(ahead, at.holder, head)
 }
 
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
@@ -154,8 +160,8 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	}
 	l.mu.Lock()
 	at := l.keys[t.Key]
-	if t.Found == NothingFound && at != nil && !again {
-		t.Found = at.found()
+	if t.Found != nil && at != nil && !again {
+		at.show(t)
 	}
 	switch {
 	case l.closed != nil:

@@ -58,6 +58,21 @@ type visit struct {
 	taking taking
 }
 
+// An observedVisit also has room for what the hold's ticket finds.
+type observedVisit struct {
+	visit
+	found lease.Found
+}
+
+// visit returns a new visit, and the room if somebody wants to know.
+func (s *Engine) visit(ctx context.Context) (*visit, *lease.Found) {
+	if !s.observed() || s.collectorIn(ctx) == nil {
+		return new(visit), nil
+	}
+	v := new(observedVisit)
+	return &v.visit, &v.found
+}
+
 // Take acquires the session's lock and reads its record, in one round trip. If there is no record, no lock is
 // kept, and the error wraps [ErrNotFound] or [ErrGone]. Otherwise an error wraps [ErrTimeout],
 // [ErrTooManyWaiters], [ErrUnavailable], or the cause of ctx's end.
@@ -67,15 +82,12 @@ type visit struct {
 // reveal its user, Save fails, and Renew creates a session without a user.
 func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
-	v := new(visit)
+	v, found := s.visit(ctx)
 	h, k := &v.Hold, &v.taking
 	h.engine, h.id, h.terms = s, id, terms
 	if err == nil {
 		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
-		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
-	}
-	if s.observed() && s.collectorIn(ctx) != nil {
-		h.ticket.Found = lease.NothingFound
+		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx, Found: found}
 	}
 	for again := err == nil; again; {
 		var head bool
