@@ -268,10 +268,10 @@ func (o *observation) cameWith(unknownKey, refused int) {
 	}
 }
 
-// dead tells that the session of a cookie has ended or expired.
-func (o *observation) dead() {
+// foundDead tells how many of the request's cookies are those of sessions that have ended or expired.
+func (o *observation) foundDead(cookies int) {
 	if n := o.lock(); n != nil {
-		n.event.Dead++
+		n.event.Dead = cookies
 		o.mu.Unlock()
 	}
 }

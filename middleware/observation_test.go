@@ -28,7 +28,7 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		rq.seen.waited("GET /", time.Second, true, time.Time{})
 		rq.seen.opened("id", locked)
 		rq.seen.cameWith(1, 1)
-		rq.seen.dead()
+		rq.seen.foundDead(1)
 		rq.seen.committed(save, nil)
 		rq.seen.abandoned()
 		rq.seen.failed(nil, "")

@@ -225,6 +225,25 @@ func TestAnIDThatIsOnlyDrawnIsNotTold(t *testing.T) {
 	})
 }
 
+// A dead cookie is counted in the event of each request that came with it, also if the process remembers that it is dead.
+func TestEachRequestWithADeadCookieIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s := newUserSite(t, r, middleware.Options{Observers: []middleware.Observer{w}})
+		v := s.visitor(t)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		v.background("POST", s.URL+"/add").want(t, 200, "1") // begins a guest's session beside the dead one
+		for range 3 {
+			w.takeAll()
+			v.background("POST", s.URL+"/add").want(t, 200, "*")
+			if e := w.one(t); e.Session == "" || e.Dead != 1 {
+				t.Errorf("it is told of the session %q, with %d dead cookies", e.Session, e.Dead)
+			}
+		}
+	})
+}
+
 // A panic leaves what was not saved abandoned: also one in the commit, and one after a failure that the handler has got over.
 func TestAPanicIsToldAsAbandoned(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -83,10 +83,13 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	o.claims = true
+	dead := 0
 	for i, came := range ids {
 		rq.came[came.kind] = true
 		others := ids[i+1:]
 		if len(others) > 0 && s.dead.known(came.id) {
+			dead++
+			rq.seen.foundDead(dead)
 			continue
 		}
 		record, err = o.acquire(came.id)
@@ -99,7 +102,8 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			rq.changes().moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
-			rq.seen.dead()
+			dead++
+			rq.seen.foundDead(dead)
 			if len(others) > 0 {
 				s.dead.add(came.id)
 			}

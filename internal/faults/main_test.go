@@ -35,7 +35,7 @@ var quick = []string{
 	"TestQueuesEvicted", "TestOutOfMemory", "TestRedisPausedShortly", "TestPowerCutWithLogAlways", "TestScriptFlush",
 	"TestRedisFlapping", "TestFlushAll", "TestReplicaIsRefused", "TestFailoverToLaggingReplica", "TestRedlockNodesKilled",
 	"TestWireCut", "TestWireBlackHole", "TestWirePartition", "TestWireRandomLosses", "TestWireRepeatsOnOneConnection",
-	"TestStreamsOverABadNetwork", "TestStreamsThroughAFailover",
+	"TestStreamsOverABadNetwork", "TestStreamsThroughAFailover", "TestObserversAreToldTheTruth",
 }
 
 const leftOut = "a quick slice: %d tests, shortened. Left out are all others, such as those of clusters and Sentinel: -all runs everything\n"

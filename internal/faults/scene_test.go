@@ -46,6 +46,8 @@ type setting struct {
 
 	visitors, clients int // 0: four visitors with four clients each
 
+	transport http.RoundTripper // of the visitors; nil: one that keeps connections
+
 	slack int // how many more connections a demo may have at the end; 0: slack
 
 	lease    time.Duration // 0: lease
@@ -166,7 +168,7 @@ func (s *scene) run(fault func(ctx context.Context)) {
 	s.begun = time.Now()
 	var running sync.WaitGroup
 	for i := range s.setting.visitors {
-		v := &history.Visitor{HTTP: client(s.T), Site: s.sites.Any, Logins: s.logins, Losing: s.losing}
+		v := &history.Visitor{HTTP: s.visitorsClient(), Site: s.sites.Any, Logins: s.logins, Losing: s.losing}
 		s.visitors = append(s.visitors, v)
 		running.Go(func() { v.Run(ctx, s.clients, seed+uint64(i)) })
 	}
@@ -273,6 +275,12 @@ func (s *scene) orphaned(queue string) bool {
 
 // slack is by how much a demo's connections to Redis and to visitors may vary.
 const slack = 8
+
+func (s *scene) visitorsClient() *http.Client {
+	c := client(s.T)
+	c.Transport = cmp.Or(s.transport, c.Transport)
+	return c
+}
 
 func client(t *testing.T) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}

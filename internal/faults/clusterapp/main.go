@@ -35,6 +35,7 @@ type config struct {
 	work            time.Duration
 	ttl             time.Duration
 	maxSessions     int
+	events          string // the file for them; "": there are no observers
 }
 
 func main() {
@@ -59,6 +60,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
 	flag.DurationVar(&c.ttl, "ttl", 0, "idle timeout; 0: the default")
 	flag.IntVar(&c.maxSessions, "max-sessions", 0, "how many sessions a user may have; 0: any number")
+	flag.StringVar(&c.events, "events", "", "write what observers are told to this `file`")
 	flag.Parse()
 	c.addrs = strings.Split(*addrs, ",")
 	var err error
@@ -100,7 +102,11 @@ func serve(ctx context.Context, l net.Listener, handler http.Handler, patience t
 
 // newApp returns the endpoints of the demo that visitors use; see newApp there.
 func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
-	s, err := middleware.New(st, middleware.Options{
+	observers, err := observers(c.events)
+	if err != nil {
+		return nil, err
+	}
+	o := middleware.Options{
 		Keys:     [][]byte{c.key},
 		TTL:      c.ttl,
 		LockWait: c.lockWait,
@@ -109,13 +115,18 @@ func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 		Logger:   log,
 
 		MaxSessions: c.maxSessions,
+		Observers:   observers,
 		Mode: func(r *http.Request) middleware.Mode {
 			if r.Method == http.MethodGet {
 				return middleware.ReadOnly
 			}
 			return middleware.Exclusive
 		},
-	})
+	}
+	if c.events != "" {
+		o.Label = number // so that an event says behind which request another has waited
+	}
+	s, err := middleware.New(st, o)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +155,7 @@ func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	return mux, nil
+	return numbered(mux), nil
 }
 
 func set(work time.Duration) func(http.ResponseWriter, *http.Request, *session.Session) {

@@ -1,0 +1,219 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/middleware"
+)
+
+// A toldRequest is a request with what the observers of its process were told about it.
+type toldRequest struct {
+	*sentRequest
+	*middleware.RequestEvent
+	process   *observedProcess
+	events    int // how many RequestEvents there are
+	exchanges []*middleware.ExchangeEvent
+	began     int // SessionEvents
+}
+
+// judgeEvents ends the processes, and compares what their observers were told with what the visitors saw.
+func (a *observed) judgeEvents() {
+	a.Helper()
+	told := a.toldRequests()
+	bySession := make(map[string][]*toldRequest)
+	counts := make(map[string]int)
+	for _, r := range told {
+		a.once(r)
+		if r.RequestEvent == nil {
+			continue
+		}
+		counts[r.Outcome]++
+		a.agrees(r)
+		a.behind(r, told)
+		bySession[r.Session] = append(bySession[r.Session], r)
+	}
+	for id, rs := range bySession {
+		a.inOrder(id, rs)
+		a.alone(id, rs)
+	}
+	for _, outcome := range []string{"saved", "unchanged", "began", "renewed", "ended", "failed"} {
+		happened(a.T, "a request had the outcome "+outcome, counts[outcome], 1)
+	}
+	a.seen = fmt.Sprintf("%d requests, events of all that were answered", len(told))
+}
+
+// toldRequests reads what the observers were told. A process writes the last events before it ends.
+func (a *observed) toldRequests() map[string]*toldRequest {
+	a.Helper()
+	byHost := make(map[string]*observedProcess)
+	for _, p := range a.processes {
+		byHost[strings.TrimPrefix(p.URL, "http://")] = p
+		if p.Alive() {
+			p.Signal(a.T, syscall.SIGTERM)
+			if err := p.Wait(a.T, 20*time.Second); err != nil {
+				a.Errorf("a process ended with %v", err)
+			}
+		}
+	}
+	requests := make(map[string]*toldRequest)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.sent {
+		requests[s.number] = &toldRequest{sentRequest: s, process: byHost[s.host]}
+	}
+	for _, p := range a.processes {
+		all, err := rig.ReadTold(p.events)
+		if err != nil {
+			a.Fatal(err)
+		}
+		for _, one := range all {
+			a.assign(one, p, requests)
+		}
+	}
+	return requests
+}
+
+// assign gives an event to its request.
+func (a *observed) assign(one rig.Told, from *observedProcess, requests map[string]*toldRequest) {
+	a.Helper()
+	r := requests[one.Number]
+	switch {
+	case one.Number == "" && one.Request == nil: // such as an extended lease, and the exchange for it
+	case r == nil || r.process != from:
+		a.Errorf("an event of request %q, which was not sent to this process", one.Number)
+	case one.Request != nil:
+		r.RequestEvent = one.Request
+		r.events++
+	case one.Exchange != nil:
+		r.exchanges = append(r.exchanges, one.Exchange)
+	case one.Session.What == "began":
+		r.began++
+	}
+}
+
+// once asserts that a request has one event if it was answered, or if nobody has killed its process: unless its client
+// has left, perhaps before it arrived.
+func (a *observed) once(r *toldRequest) {
+	a.Helper()
+	must := r.status != 0 || !r.canceled && r.process.Err() == nil
+	if r.events > 1 || must && r.events == 0 {
+		a.Errorf("request %s, %s, status %d: %d events", r.number, r.path, r.status, r.events)
+	}
+}
+
+// agrees asserts that an event agrees with what the client saw.
+func (a *observed) agrees(r *toldRequest) {
+	a.Helper()
+	const tick = 50 * time.Millisecond // by which the clock may be adjusted meanwhile
+	wrong := func(what string, is any) {
+		a.Errorf("request %s, %s, status %d: %s: %v: %+v", r.number, r.path, r.status, what, is, *r.RequestEvent)
+	}
+	label := r.path // unless it has asked for the lock
+	if len(r.Holds) > 0 {
+		label = r.number
+	}
+	if name := r.Method + " " + r.Route; name != r.path || r.Label != label {
+		wrong("names", name)
+	}
+	if r.Arrived.Before(r.sent.Add(-tick)) || r.Done.Before(r.Arrived) || r.status != 0 && r.Done.After(r.back.Add(tick)) {
+		wrong("times beside those of the client", []time.Time{r.sent, r.back})
+	}
+	if took := r.Done.Sub(r.Arrived); r.Waited+r.Held > took {
+		wrong("waits and holds for longer than it took", took)
+	}
+	if r.RoundTrips != len(r.exchanges) {
+		wrong("exchanges", len(r.exchanges))
+	}
+	if began := min(r.began, 1) == 1; r.began > 1 || began != r.Began {
+		wrong("sessions that began", r.began)
+	}
+	switch {
+	case r.status >= 400 && (r.Outcome != "failed" || r.Kind == ""):
+		wrong("outcome of a failure", r.Outcome)
+	case r.status > 0 && r.status < 400 && !slices.Contains(outcomes[r.path], r.Outcome):
+		wrong("outcome", r.Outcome)
+	}
+}
+
+// outcomes are those that an answered request may have. Its cookie may be dead: then it begins a session, or needs none.
+var outcomes = map[string][]string{
+	"POST /incr":   {"saved", "began"},
+	"POST /reset":  {"saved", "began"},
+	"POST /login":  {"renewed", "began"},
+	"POST /logout": {"ended"},
+	"GET /count":   {"unchanged"},
+}
+
+// behind asserts that a request has waited behind one of its session that was there before it.
+func (a *observed) behind(r *toldRequest, all map[string]*toldRequest) {
+	a.Helper()
+	if r.Behind == "" {
+		return
+	}
+	before := all[r.Behind]
+	if before == nil || before.sent.After(r.Holds[0].Asked.Add(r.Waited)) || before.RequestEvent != nil && before.process != r.process && r.BehindProcess == "" {
+		a.Errorf("request %s waited behind %q of process %q", r.number, r.Behind, r.BehindProcess)
+	}
+}
+
+// inOrder asserts that requests have acquired a session in the order of the numbers that they have counted.
+func (a *observed) inOrder(id string, rs []*toldRequest) {
+	a.Helper()
+	type counted struct {
+		*toldRequest
+		n int
+	}
+	var all []counted
+	for _, r := range rs {
+		if n, err := strconv.Atoi(r.body); err == nil && r.path == "POST /incr" && r.Outcome == "saved" && r.status == http.StatusOK {
+			all = append(all, counted{r, n})
+		}
+	}
+	slices.SortFunc(all, func(x, y counted) int { return cmp.Compare(x.n, y.n) })
+	for i := 1; i < len(all); i++ {
+		if x, y := all[i-1], all[i]; x.n == y.n || x.n+1 == y.n && !x.Acquired.Before(y.Acquired) {
+			a.Errorf("session %s: request %s counted %d, and acquired it at %v; %s counted %d, at %v", id, x.number, x.n, x.Acquired, y.number, y.n, y.Acquired)
+		}
+	}
+}
+
+// alone asserts that no other process has acquired a session while a request had it: from the reply to its take until it
+// sent its commit.
+func (a *observed) alone(id string, rs []*toldRequest) {
+	a.Helper()
+	var taken []*toldRequest
+	for _, r := range rs {
+		if len(r.Holds) > 0 && !r.Acquired.IsZero() && r.Outcome == "saved" {
+			taken = append(taken, r)
+		}
+	}
+	slices.SortFunc(taken, func(x, y *toldRequest) int { return x.Acquired.Compare(y.Acquired) })
+	var last *toldRequest // the one that had it for longest
+	for _, r := range taken {
+		if last != nil && last.process != r.process && r.Acquired.Before(last.saves()) {
+			a.Errorf("session %s: request %s had it from %v until %v, and %s of another process acquired it at %v", id, last.number, last.Acquired, last.saves(), r.number, r.Acquired)
+		}
+		if last == nil || last.saves().Before(r.saves()) {
+			last = r
+		}
+	}
+}
+
+// saves returns when the request has sent its last commit, or, if others have stored its changes, when it acquired the session.
+func (r *toldRequest) saves() time.Time {
+	at := r.Acquired
+	for _, x := range r.exchanges {
+		if x.Holds > 0 && x.Began.After(at) {
+			at = x.Began
+		}
+	}
+	return at
+}

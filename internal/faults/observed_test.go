@@ -1,0 +1,117 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/faults/rig"
+)
+
+// Observers are told what visitors see, whatever happens: processes are killed and stopped, and Redis is paused and full.
+// One of the observers is bad.
+func TestObserversAreToldTheTruth(t *testing.T) {
+	a := &observed{}
+	const none = -1 // a starts the processes
+	a.scene = stage(t, "processes killed and stopped, Redis paused and full, observers", "P17: each event is told once, and agrees with what visitors saw",
+		setting{logins: true, demos: none, visitors: 6, transport: a})
+	for range 3 {
+		a.start()
+	}
+	a.run(func(ctx context.Context) {
+		for range unlessShort(4, 1) {
+			a.redis.Pause(t)
+			pause(ctx, lease+lease/2)
+			a.redis.Resume(t)
+			pause(ctx, lease)
+
+			stopped := a.demos[len(a.demos)-1]
+			stopped.Signal(t, syscall.SIGSTOP)
+			pause(ctx, lease+lease/2)
+			stopped.Signal(t, syscall.SIGCONT)
+
+			a.redis.Fill(t)
+			pause(ctx, lease/2)
+			a.redis.Empty(t)
+
+			killed := a.demos[0]
+			a.demos, a.files = a.demos[1:], a.files[1:]
+			a.close(killed)
+			killed.Kill()
+			a.start()
+			a.files = append(a.files, a.demos[len(a.demos)-1].Files(t))
+			pause(ctx, lease/2)
+		}
+	})
+	a.judgeEvents()
+}
+
+// An observed scene is one of processes whose observers write down what they are told.
+type observed struct {
+	*scene
+	processes []*observedProcess
+	next      http.Transport // keeps no connection: otherwise it might send a request again
+
+	mu   sync.Mutex // guards the rest
+	sent []*sentRequest
+}
+
+type observedProcess struct {
+	*demotest.Demo
+	events string // a file
+}
+
+// A sentRequest is one of a visitor.
+type sentRequest struct {
+	number, host string
+	path         string
+	sent, back   time.Time
+	canceled     bool
+	status       int    // 0: there is no response
+	body         string // of the response
+}
+
+func (a *observed) start() {
+	p := &observedProcess{events: filepath.Join(a.TempDir(), "events")}
+	p.Demo = clusterApp.Start(a.T, "-client", "redigo", "-redis", a.redis.Addr, "-lease", a.lease.String(),
+		"-lock-wait", lockWait.String(), "-events", p.events)
+	a.processes = append(a.processes, p)
+	a.open(p.Demo)
+}
+
+// RoundTrip numbers and records the visitors' requests.
+func (a *observed) RoundTrip(r *http.Request) (*http.Response, error) {
+	one := &sentRequest{host: r.URL.Host, path: r.Method + " " + r.URL.Path}
+	a.mu.Lock()
+	a.sent = append(a.sent, one)
+	one.number = strconv.Itoa(len(a.sent))
+	a.next.DisableKeepAlives = true
+	a.mu.Unlock()
+	r = r.Clone(r.Context())
+	r.Header.Set(rig.NumberHeader, one.number)
+	one.sent = time.Now()
+	res, err := a.next.RoundTrip(r)
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(res.Body)
+		_ = res.Body.Close()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one.back, one.canceled = time.Now(), r.Context().Err() != nil
+	if err != nil {
+		return nil, err
+	}
+	one.status, one.body = res.StatusCode, strings.TrimSpace(string(body))
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}
