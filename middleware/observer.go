@@ -68,8 +68,8 @@ type RequestEvent struct {
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
 
-	// A time is zero if that has not happened. A request that begins its session, commits it and opens it again has
-	// Acquired it after its first commit.
+	// A time is zero if that has not happened. If a request begins its session, commits it and opens it again, Acquired is
+	// after the first commit.
 	Arrived   time.Time // the request came in
 	Acquired  time.Time // it had first opened its stored session: with the lock, unless its mode does without
 	Committed time.Time // its last commit had succeeded, if only by finding nothing to store

@@ -225,7 +225,7 @@ func TestAnIDThatIsOnlyDrawnIsNotTold(t *testing.T) {
 	})
 }
 
-// A dead cookie is counted in the event of each request that came with it, also if the process remembers that it is dead.
+// Each request with a dead cookie counts that cookie, even if the process knows already that its session has ended.
 func TestEachRequestWithADeadCookieIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}

@@ -28,6 +28,7 @@ type opening struct {
 	lock bool            // the session must be locked, even if the mode does not ask for a lock
 
 	claims bool // claim follows acquire
+	dead   int  // cookies whose sessions have ended or expired
 
 	gaveWay []string // the sessions that have ended because their user has come back with a newer login
 }
@@ -83,13 +84,11 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	o.claims = true
-	dead := 0
 	for i, came := range ids {
 		rq.came[came.kind] = true
 		others := ids[i+1:]
 		if len(others) > 0 && s.dead.known(came.id) {
-			dead++
-			rq.seen.foundDead(dead)
+			o.foundDead()
 			continue
 		}
 		record, err = o.acquire(came.id)
@@ -102,8 +101,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			rq.changes().moved[came.kind] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
-			dead++
-			rq.seen.foundDead(dead)
+			o.foundDead()
 			if len(others) > 0 {
 				s.dead.add(came.id)
 			}
@@ -124,6 +122,11 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq.identity.setID("")
 	rq.origin, rq.kind = none, guest
 	return records.Record{}, nil
+}
+
+func (o *opening) foundDead() {
+	o.dead++
+	o.rq.seen.foundDead(o.dead)
 }
 
 // claim notes that the client of a login has come back with its session. Older sessions that the login has replaced

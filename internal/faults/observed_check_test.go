@@ -21,7 +21,7 @@ type toldRequest struct {
 	process   *observedProcess
 	events    int // how many RequestEvents there are
 	exchanges []*middleware.ExchangeEvent
-	began     int // SessionEvents
+	began     int // SessionEvents that say "began"
 }
 
 // judgeEvents ends the processes, and compares what their observers were told with what the visitors saw.
@@ -44,13 +44,17 @@ func (a *observed) judgeEvents() {
 		a.inOrder(id, rs)
 		a.alone(id, rs)
 	}
+	if most := a.pairs/1000 + 1; a.early > most {
+		a.Errorf("%d of %d times are in the wrong order", a.early, a.pairs)
+	}
 	for _, outcome := range []string{"saved", "unchanged", "began", "renewed", "ended", "failed"} {
 		happened(a.T, "a request had the outcome "+outcome, counts[outcome], 1)
 	}
-	a.seen = fmt.Sprintf("%d requests, events of all that were answered", len(told))
+	a.seen = fmt.Sprintf("%d requests, each with its event if it was answered", len(told))
 }
 
-// toldRequests reads what the observers were told. A process writes the last events before it ends.
+// toldRequests ends the processes, and reads what their observers were told. A process tells all events of its requests
+// before it ends.
 func (a *observed) toldRequests() map[string]*toldRequest {
 	a.Helper()
 	byHost := make(map[string]*observedProcess)
@@ -99,8 +103,8 @@ func (a *observed) assign(one rig.Told, from *observedProcess, requests map[stri
 	}
 }
 
-// once asserts that a request has one event if it was answered, or if nobody has killed its process: unless its client
-// has left, perhaps before it arrived.
+// once asserts that a request has at most one RequestEvent. A request that was answered has one. So has any other, unless
+// its process was killed, or its client has left: then it may never have arrived.
 func (a *observed) once(r *toldRequest) {
 	a.Helper()
 	must := r.status != 0 || !r.canceled && r.process.Err() == nil
@@ -109,10 +113,13 @@ func (a *observed) once(r *toldRequest) {
 	}
 }
 
+// tick is by how much the times of a request may be wrong: if a process loses its processor between reading the wall clock
+// and the monotonic clock, all later times of the request are too early by that.
+const tick = 50 * time.Millisecond
+
 // agrees asserts that an event agrees with what the client saw.
 func (a *observed) agrees(r *toldRequest) {
 	a.Helper()
-	const tick = 50 * time.Millisecond // by which the clock may be adjusted meanwhile
 	wrong := func(what string, is any) {
 		a.Errorf("request %s, %s, status %d: %s: %v: %+v", r.number, r.path, r.status, what, is, *r.RequestEvent)
 	}
@@ -143,7 +150,7 @@ func (a *observed) agrees(r *toldRequest) {
 	}
 }
 
-// outcomes are those that an answered request may have. Its cookie may be dead: then it begins a session, or needs none.
+// outcomes are those of requests without an error. If the cookie is dead, the request begins a session, or needs none.
 var outcomes = map[string][]string{
 	"POST /incr":   {"saved", "began"},
 	"POST /reset":  {"saved", "began"},
@@ -152,14 +159,15 @@ var outcomes = map[string][]string{
 	"GET /count":   {"unchanged"},
 }
 
-// behind asserts that a request has waited behind one of its session that was there before it.
+// behind asserts that a request has waited behind one that was sent before the wait ended, and that a holder in another
+// process is told as such.
 func (a *observed) behind(r *toldRequest, all map[string]*toldRequest) {
 	a.Helper()
 	if r.Behind == "" {
 		return
 	}
 	before := all[r.Behind]
-	if before == nil || before.sent.After(r.Holds[0].Asked.Add(r.Waited)) || before.RequestEvent != nil && before.process != r.process && r.BehindProcess == "" {
+	if before == nil || before == r || before.sent.After(r.Holds[0].Asked.Add(r.Waited+tick)) || before.RequestEvent != nil && before.process != r.process && r.BehindProcess == "" {
 		a.Errorf("request %s waited behind %q of process %q", r.number, r.Behind, r.BehindProcess)
 	}
 }
@@ -179,14 +187,24 @@ func (a *observed) inOrder(id string, rs []*toldRequest) {
 	}
 	slices.SortFunc(all, func(x, y counted) int { return cmp.Compare(x.n, y.n) })
 	for i := 1; i < len(all); i++ {
-		if x, y := all[i-1], all[i]; x.n == y.n || x.n+1 == y.n && !x.Acquired.Before(y.Acquired) {
+		if x, y := all[i-1], all[i]; x.n == y.n || x.n+1 == y.n && !a.ordered(x.Acquired, y.Acquired) {
 			a.Errorf("session %s: request %s counted %d, and acquired it at %v; %s counted %d, at %v", id, x.number, x.n, x.Acquired, y.number, y.n, y.Acquired)
 		}
 	}
 }
 
-// alone asserts that no other process has acquired a session while a request had it: from the reply to its take until it
-// sent its commit.
+// ordered reports whether a time is before another one, unless they are wrong. Few are: judgeEvents counts those that
+// must be.
+func (a *observed) ordered(first, second time.Time) bool {
+	a.pairs++
+	if second.Before(first) {
+		a.early++
+	}
+	return first.Before(second.Add(tick))
+}
+
+// alone asserts that no other process has acquired a session while a request held that session: from the reply to the
+// request's take until its commit was sent.
 func (a *observed) alone(id string, rs []*toldRequest) {
 	a.Helper()
 	var taken []*toldRequest
@@ -196,9 +214,9 @@ func (a *observed) alone(id string, rs []*toldRequest) {
 		}
 	}
 	slices.SortFunc(taken, func(x, y *toldRequest) int { return x.Acquired.Compare(y.Acquired) })
-	var last *toldRequest // the one that had it for longest
+	var last *toldRequest // that held it for longest
 	for _, r := range taken {
-		if last != nil && last.process != r.process && r.Acquired.Before(last.saves()) {
+		if last != nil && last.process != r.process && !a.ordered(last.saves(), r.Acquired) {
 			a.Errorf("session %s: request %s had it from %v until %v, and %s of another process acquired it at %v", id, last.number, last.Acquired, last.saves(), r.number, r.Acquired)
 		}
 		if last == nil || last.saves().Before(r.saves()) {
@@ -207,13 +225,13 @@ func (a *observed) alone(id string, rs []*toldRequest) {
 	}
 }
 
-// saves returns when the request has sent its last commit, or, if others have stored its changes, when it acquired the session.
+// saves returns when the request has first sent its commit: Redis may have executed that, even if it was sent again. If
+// other requests have stored its changes, saves returns when it acquired the session.
 func (r *toldRequest) saves() time.Time {
-	at := r.Acquired
-	for _, x := range r.exchanges {
-		if x.Holds > 0 && x.Began.After(at) {
-			at = x.Began
+	for _, x := range r.exchanges { // in their order
+		if x.Holds > 0 && x.Began.After(r.Acquired) {
+			return x.Began
 		}
 	}
-	return at
+	return r.Acquired
 }

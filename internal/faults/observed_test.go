@@ -20,10 +20,10 @@ import (
 // Observers are told what visitors see, whatever happens: processes are killed and stopped, and Redis is paused and full.
 // One of the observers is bad.
 func TestObserversAreToldTheTruth(t *testing.T) {
-	a := &observed{}
-	const none = -1 // a starts the processes
-	a.scene = stage(t, "processes killed and stopped, Redis paused and full, observers", "P17: each event is told once, and agrees with what visitors saw",
-		setting{logins: true, demos: none, visitors: 6, transport: a})
+	a := &observed{next: http.Transport{DisableKeepAlives: true}}
+	const none = -1 // observed.start starts processes instead
+	a.scene = stage(t, "processes killed and stopped, Redis paused and full, observers", "P17: each request is told once, as its visitor saw it",
+		setting{logins: true, apart: true, demos: none, visitors: 6, transport: a})
 	for range 3 {
 		a.start()
 	}
@@ -55,14 +55,16 @@ func TestObserversAreToldTheTruth(t *testing.T) {
 	a.judgeEvents()
 }
 
-// An observed scene is one of processes whose observers write down what they are told.
+// An observed scene has processes whose observers write down what they are told.
 type observed struct {
 	*scene
 	processes []*observedProcess
 	next      http.Transport // keeps no connection: otherwise it might send a request again
 
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards sent
 	sent []*sentRequest
+
+	pairs, early int // see ordered
 }
 
 type observedProcess struct {
@@ -94,7 +96,6 @@ func (a *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	a.sent = append(a.sent, one)
 	one.number = strconv.Itoa(len(a.sent))
-	a.next.DisableKeepAlives = true
 	a.mu.Unlock()
 	r = r.Clone(r.Context())
 	r.Header.Set(rig.NumberHeader, one.number)

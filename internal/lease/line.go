@@ -84,7 +84,7 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
-	Found   *Found // is filled in by the first Enter, for observers; nil: nobody wants to know
+	Found   *Found // for observers; nil: nobody wants to know. See fill
 
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
@@ -113,7 +113,8 @@ func (f *Found) Behind() (Owner, bool) {
 	return owner, true
 }
 
-// fill fills in what was found. It does nothing if nobody wants to know, or if it was filled in before.
+// fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
+// nobody wants to know, or if it was filled in before.
 func (f *Found) fill(ahead int, h Holder, head string) {
 	if f != nil && !f.filled {
 		*f = Found{ahead, h, head, true}

@@ -64,7 +64,7 @@ type observedVisit struct {
 	found lease.Found
 }
 
-// visit returns a new visit, and the room if somebody wants to know.
+// visit returns a new visit. If somebody wants to know what its ticket finds, visit also returns the room for that.
 func (s *Engine) visit(ctx context.Context) (*visit, *lease.Found) {
 	if !s.observed() || s.collectorIn(ctx) == nil {
 		return new(visit), nil

@@ -1,5 +1,5 @@
 // Command clusterapp is like the demo, for the fault suite: the same sessions at the same paths, but on a
-// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know. It also has streams.
+// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know. It also has streams and observers.
 package main
 
 import (
@@ -60,7 +60,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&c.work, "work", 0, "how long each /set holds its session")
 	flag.DurationVar(&c.ttl, "ttl", 0, "idle timeout; 0: the default")
 	flag.IntVar(&c.maxSessions, "max-sessions", 0, "how many sessions a user may have; 0: any number")
-	flag.StringVar(&c.events, "events", "", "write what observers are told to this `file`")
+	flag.StringVar(&c.events, "events", "", "write to this `file` what observers are told")
 	flag.Parse()
 	c.addrs = strings.Split(*addrs, ",")
 	var err error

@@ -95,7 +95,7 @@ func TestCheckOfEndings(t *testing.T) {
 	}
 }
 
-// If replies change places, a read may get the record of another one that was under way before the end.
+// If replies change places, a read may get the record that another read has asked for before the end.
 func TestReadsMayChangePlacesAroundAnEnding(t *testing.T) {
 	const rule = "what was ended is over"
 	long := func(r *Request) { r.Open = at(25) }
