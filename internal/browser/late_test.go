@@ -60,9 +60,9 @@ func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
 			after.letGo()
 			b.click(buttonTo(how))
 			after.wait()
-			b.shows("#bought")
-			shown := js[string](b, `document.body.textContent`)
-			if !strings.Contains(shown, "Thank you") || strings.Contains(shown, "Good bye") {
+			b.until(`location.pathname == '/buy/` + how + `'`)
+			// Chromium mostly shows the beginning. But if the response is cut off before it was parsed, the page stays empty.
+			if shown := js[string](b, `document.body?.textContent ?? ''`); strings.Contains(shown, "Good bye") {
 				t.Errorf("the page shows %q", shown)
 			}
 			s.charged(2)

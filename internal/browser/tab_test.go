@@ -192,7 +192,7 @@ func (b *tab) until(condition string) {
 		}
 	}
 	b.t.Fatalf("the tab never fulfils %s (%v); it shows:\n%s", condition, err,
-		js[string](b, `location.href + '\n' + document.documentElement.outerHTML`))
+		js[string](b, `location.href + '\n' + document.documentElement?.outerHTML`))
 }
 
 // js returns the value of an expression, or the result of a promise.
