@@ -89,11 +89,16 @@ func (j *judge) stands(r *request, x *history.Request, id string, at time.Durati
 	return certain, possible
 }
 
-// givesBack reports whether a request was giving back, at a time, the lock that another request had passed on to it: its lease
-// was too short by then. Meanwhile the request was the owner of the lock. Then it stands in line again.
+// GivesBack reports whether an exchange of a request may give back the lock that another request has passed on to it, since
+// the lease was too short by then. Meanwhile the request is the owner of the lock. Then it stands in line again.
+func GivesBack(x *middleware.ExchangeEvent) bool {
+	return (x.Script == "commit" || x.Script == "release") && x.Holds == 0
+}
+
+// givesBack reports whether a request was giving back a lock at a time.
 func (j *judge) givesBack(r *request, at time.Duration) bool {
 	return slices.ContainsFunc(r.exchanges, func(x *middleware.ExchangeEvent) bool {
-		return (x.Script == "commit" || x.Script == "release") && x.Holds == 0 && j.since(x.Began) <= at && at <= j.since(x.Began.Add(x.Took))
+		return GivesBack(x) && j.since(x.Began) <= at && at <= j.since(x.Began.Add(x.Took))
 	})
 }
 

@@ -112,11 +112,11 @@ func (w *World) judge() Result {
 		Told: len(w.told.Events), Exchanges: len(w.told.Exchanges)}
 }
 
-// gaveBack returns how long each request took to give back locks, by commits that store no hold.
+// gaveBack returns how long each request took to give back locks.
 func (w *World) gaveBack() map[int]time.Duration {
 	took := make(map[int]time.Duration)
 	for _, e := range w.told.Events {
-		if x, ok := e.What.(*middleware.ExchangeEvent); ok && x.Script == "commit" && x.Holds == 0 {
+		if x, ok := e.What.(*middleware.ExchangeEvent); ok && told.GivesBack(x) {
 			took[e.Request] += x.Took
 		}
 	}
