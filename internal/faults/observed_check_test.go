@@ -6,23 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/faults/rig"
-	"github.com/a2139e8d/latchkey/middleware"
 )
-
-// A toldRequest is a request with what the observers of its process were told about it.
-type toldRequest struct {
-	*sentRequest
-	*middleware.RequestEvent
-	process   *observedProcess
-	events    int // how many RequestEvents there are
-	exchanges []*middleware.ExchangeEvent
-	began     int // SessionEvents that say "began"
-}
 
 // judgeEvents ends the processes, and compares what their observers were told with what the visitors saw.
 func (a *observed) judgeEvents() {
@@ -51,56 +36,6 @@ func (a *observed) judgeEvents() {
 		happened(a.T, "a request had the outcome "+outcome, counts[outcome], 1)
 	}
 	a.seen = fmt.Sprintf("%d requests, each with its event if it was answered", len(told))
-}
-
-// toldRequests ends the processes, and reads what their observers were told. A process tells all events of its requests
-// before it ends.
-func (a *observed) toldRequests() map[string]*toldRequest {
-	a.Helper()
-	byHost := make(map[string]*observedProcess)
-	for _, p := range a.processes {
-		byHost[strings.TrimPrefix(p.URL, "http://")] = p
-		if p.Alive() {
-			p.Signal(a.T, syscall.SIGTERM)
-			if err := p.Wait(a.T, 20*time.Second); err != nil {
-				a.Errorf("a process ended with %v", err)
-			}
-		}
-	}
-	requests := make(map[string]*toldRequest)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, s := range a.sent {
-		requests[s.number] = &toldRequest{sentRequest: s, process: byHost[s.host]}
-	}
-	for _, p := range a.processes {
-		all, err := rig.ReadTold(p.events)
-		if err != nil {
-			a.Fatal(err)
-		}
-		for _, one := range all {
-			a.assign(one, p, requests)
-		}
-	}
-	return requests
-}
-
-// assign gives an event to its request.
-func (a *observed) assign(one rig.Told, from *observedProcess, requests map[string]*toldRequest) {
-	a.Helper()
-	r := requests[one.Number]
-	switch {
-	case one.Number == "" && one.Request == nil: // such as an extended lease, and the exchange for it
-	case r == nil || r.process != from:
-		a.Errorf("an event of request %q, which was not sent to this process", one.Number)
-	case one.Request != nil:
-		r.RequestEvent = one.Request
-		r.events++
-	case one.Exchange != nil:
-		r.exchanges = append(r.exchanges, one.Exchange)
-	case one.Session.What == "began":
-		r.began++
-	}
 }
 
 // once asserts that a request has at most one RequestEvent. A request that was answered has one. So has any other, unless

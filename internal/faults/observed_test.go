@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // Observers are told what visitors see, whatever happens: processes are killed and stopped, and Redis is paused and full.
@@ -115,4 +116,64 @@ func (a *observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	one.status, one.body = res.StatusCode, strings.TrimSpace(string(body))
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
+}
+
+// A toldRequest is a request with what the observers of its process were told about it.
+type toldRequest struct {
+	*sentRequest
+	*middleware.RequestEvent
+	process   *observedProcess
+	events    int // how many RequestEvents there are
+	exchanges []*middleware.ExchangeEvent
+	began     int // SessionEvents that say "began"
+}
+
+// toldRequests ends the processes, and reads what their observers were told. A process tells all events of its requests
+// before it ends.
+func (a *observed) toldRequests() map[string]*toldRequest {
+	a.Helper()
+	byHost := make(map[string]*observedProcess)
+	for _, p := range a.processes {
+		byHost[strings.TrimPrefix(p.URL, "http://")] = p
+		if p.Alive() {
+			p.Signal(a.T, syscall.SIGTERM)
+			if err := p.Wait(a.T, 20*time.Second); err != nil {
+				a.Errorf("a process ended with %v", err)
+			}
+		}
+	}
+	requests := make(map[string]*toldRequest)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.sent {
+		requests[s.number] = &toldRequest{sentRequest: s, process: byHost[s.host]}
+	}
+	for _, p := range a.processes {
+		all, err := rig.ReadTold(p.events)
+		if err != nil {
+			a.Fatal(err)
+		}
+		for _, one := range all {
+			a.assign(one, p, requests)
+		}
+	}
+	return requests
+}
+
+// assign gives an event to its request.
+func (a *observed) assign(one rig.Told, from *observedProcess, requests map[string]*toldRequest) {
+	a.Helper()
+	r := requests[one.Number]
+	switch {
+	case one.Number == "" && one.Request == nil: // such as an extended lease, and the exchange for it
+	case r == nil || r.process != from:
+		a.Errorf("an event of request %q, which was not sent to this process", one.Number)
+	case one.Request != nil:
+		r.RequestEvent = one.Request
+		r.events++
+	case one.Exchange != nil:
+		r.exchanges = append(r.exchanges, one.Exchange)
+	case one.Session.What == "began":
+		r.began++
+	}
 }

@@ -1,5 +1,6 @@
 // Command clusterapp is like the demo, for the fault suite: the same sessions at the same paths, but on a
-// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know. It also has streams and observers.
+// Redis Cluster or on servers that sentinels watch, through a client that the demo does not know. It also has streams
+// and observers.
 package main
 
 import (

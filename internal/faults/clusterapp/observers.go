@@ -69,7 +69,7 @@ func (bad) Observe(ctx context.Context, e middleware.Event) {
 	}
 }
 
-// observers returns those that write to the file with this name: none if it is empty.
+// observers returns a bad observer, and one that writes what it is told to the file at path. An empty path means none.
 func observers(path string) ([]middleware.Observer, error) {
 	if path == "" {
 		return nil, nil
