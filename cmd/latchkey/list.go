@@ -58,9 +58,6 @@ func list(j *job) error {
 		return j.listIDs(st)
 	}
 	key := j.listKey(st, j.user)
-	if err := j.redis.doAll(j.ctx, j.redis.client, [][]string{{"GETRANGE", key, "0", "0"}})[0].Error(); err != nil && isTimeout(err) {
-		return j.redis.explainedFor(j.ctx, err, key) // the store would ask three times, and wait each time
-	}
 	found, err := records.Of(st).ListUser(j.ctx, j.user, j.terms())
 	if err != nil {
 		return j.ofStore(err, key)

@@ -189,11 +189,13 @@ func (s *Engine) listed(id, user string, text []byte, left time.Duration, now ti
 }
 
 // look sends commands that only read. If the connection breaks, it sends them up to three times, since the
-// second connection may be about to break as well.
+// second connection may be about to break as well. All tries together take no longer than one round trip may.
 func (s *Engine) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
 	replies, err := s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
 	for range 2 {
-		if !scripting.Broken(err) {
+		if !scripting.Broken(err) || ctx.Err() != nil {
 			break
 		}
 		replies, err = s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)

@@ -2,12 +2,14 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -183,4 +185,34 @@ func TestALongDeviceIsListed(t *testing.T) {
 			t.Errorf("%d sessions are listed, want 2", len(list))
 		}
 	})
+}
+
+// If connections break late, again and again, a list takes no longer than a reader waits for a Redis that is silent.
+func TestAListGivesUpAfterOneTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := New(breaking{after: time.Second * 3 / 4}, Options{Timeout: time.Second})
+		begun := time.Now()
+		_, err := st.ListUser(t.Context(), "ann", Terms{})
+		wantError(t, "ListUser", err, ErrUnavailable)
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("it took %v, want 1s at most", took)
+		}
+	})
+}
+
+// breaking is a client whose connections break a while after the commands were sent.
+type breaking struct{ after time.Duration }
+
+func (b breaking) Do(ctx context.Context, _ string, _ ...transport.Command) ([]any, error) {
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, ctx.Err())
+	case <-time.After(b.after):
+		return nil, fmt.Errorf("%w: the connection broke", transport.ErrUnavailable)
+	}
+}
+
+func (breaking) Subscribe(context.Context, string) (transport.Subscription, error) {
+	return nil, transport.ErrRefused
 }
