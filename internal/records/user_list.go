@@ -193,14 +193,12 @@ func (s *Engine) listed(id, user string, text []byte, left time.Duration, now ti
 func (s *Engine) look(ctx context.Context, slot string, commands ...transport.Command) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	replies, err := s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
-	for range 2 {
-		if !scripting.Broken(err) || ctx.Err() != nil {
-			break
+	for try := 1; ; try++ {
+		replies, err := s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
+		if try == 3 || !scripting.Broken(err) || ctx.Err() != nil {
+			return replies, err
 		}
-		replies, err = s.runner.RoundTripNumbered(ctx, slot, slices.Clone(commands)...)
 	}
-	return replies, err
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -187,7 +187,7 @@ func TestALongDeviceIsListed(t *testing.T) {
 	})
 }
 
-// If connections break late, again and again, a list takes no longer than a reader waits for a Redis that is silent.
+// A list takes no longer than one timeout, even if one connection after the other breaks late.
 func TestAListGivesUpAfterOneTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
