@@ -101,16 +101,18 @@ type Found struct {
 	filled bool
 }
 
-// Behind returns the holder or, if none is known, the head, which was acquiring the lock. It returns false if there was
-// neither.
-func (f *Found) Behind() (Owner, bool) {
-	owner, known := f.Holder.Owner()
-	if known || f.head == "" {
-		return owner, known
+// Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
+// label of the head, which was acquiring the lock.
+func (f *Found) Behind() (label, process string) {
+	switch h := &f.Holder; {
+	case !h.granted.IsZero():
+		return excerpt.Printable(h.label, maxLabel), ""
+	case h.Token != "":
+		if owner, known := ParseToken(h.Token); known {
+			return owner.Label, Elsewhere(owner)
+		}
 	}
-	owner = ThisProcess()
-	owner.Label = excerpt.Printable(f.head, maxLabel)
-	return owner, true
+	return excerpt.Printable(f.head, maxLabel), ""
 }
 
 // fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if

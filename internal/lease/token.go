@@ -39,6 +39,15 @@ var process = sync.OnceValue(func() string {
 // ThisProcess returns the owner of a lock of this process, without a label.
 func ThisProcess() Owner { return here() }
 
+// Elsewhere returns the process of an owner, or "" if it is this one.
+func Elsewhere(o Owner) string {
+	if this := here(); o.Host == this.Host && o.PID == this.PID {
+		return ""
+	}
+	o.Label = ""
+	return o.String()
+}
+
 var here = sync.OnceValue(func() Owner {
 	host, _, _ := strings.Cut(process(), "/")
 	return Owner{Host: host, PID: os.Getpid()}

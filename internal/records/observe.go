@@ -144,9 +144,7 @@ func (s *Engine) opened(ctx context.Context, h *Hold) {
 		return
 	}
 	o := Opened{Ahead: found.Ahead}
-	if owner, known := found.Behind(); known {
-		o.Behind, o.Process = owner.Label, elsewhere(owner)
-	}
+	o.Behind, o.Process = found.Behind()
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
@@ -216,20 +214,11 @@ func (s *Engine) Standings() (all []Standing) {
 	for _, at := range s.lines.Standings() {
 		one := Standing{ID: s.idOfLock(at.Key), Waiting: at.Waiting}
 		if at.Known {
-			one.Label, one.Process, one.Since = at.Holder.Label, elsewhere(at.Holder), at.Holder.Since
+			one.Label, one.Process, one.Since = at.Holder.Label, lease.Elsewhere(at.Holder), at.Holder.Since
 		}
 		all = append(all, one)
 	}
 	return all
-}
-
-// elsewhere returns the process of an owner, or "" if it is this one.
-func elsewhere(o lease.Owner) string {
-	if here := lease.ThisProcess(); o.Host == here.Host && o.PID == here.PID {
-		return ""
-	}
-	o.Label = ""
-	return o.String()
 }
 
 // ThisProcess returns the host and process ID of this process, as Standing.Process has those of others.

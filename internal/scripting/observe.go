@@ -64,9 +64,7 @@ func begin(p purpose, commands []transport.Command) Exchange {
 		x.Script = p.script.name
 	}
 	for _, command := range commands {
-		for _, arg := range command {
-			x.Sent += size(arg)
-		}
+		x.Sent += size(command)
 	}
 	if p.now.IsZero() {
 		x.Began = time.Now()
@@ -77,10 +75,14 @@ func begin(p purpose, commands []transport.Command) Exchange {
 func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	x.Took, x.Err = time.Since(x.Began), err
 	x.Node, x.Moved, x.Asked = route.Node, route.Moved, route.Asked
+	x.Received = size(replies)
 	for _, reply := range replies {
-		x.Received += size(reply)
-		if refusal, ok := reply.(error); ok && x.Status == "" {
-			x.Status = status(refusal)
+		switch reply := reply.(type) {
+		case nil, int64, string, []byte, []any: // to ask each of these whether it is an error takes longer
+		case error:
+			if x.Status == "" {
+				x.Status = status(reply)
+			}
 		}
 	}
 	if why, ok := err.(deferred); ok {
@@ -88,22 +90,22 @@ func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	}
 }
 
-// size returns the number of bytes in an argument or a reply, without those of Redis's protocol.
-func size(value any) (n int) {
-	switch value := value.(type) {
-	case string:
-		return len(value)
-	case []byte:
-		return len(value)
-	case int:
-		return digits(int64(value))
-	case int64:
-		return digits(value)
-	case error:
-		return len(value.Error())
-	case []any:
-		for _, part := range value {
-			n += size(part)
+// size returns the number of bytes in arguments or replies, without those of Redis's protocol.
+func size(values []any) (n int) {
+	for _, value := range values {
+		switch value := value.(type) {
+		case string:
+			n += len(value)
+		case []byte:
+			n += len(value)
+		case int:
+			n += digits(int64(value))
+		case int64:
+			n += digits(value)
+		case []any:
+			n += size(value)
+		case error:
+			n += len(value.Error())
 		}
 	}
 	return n
