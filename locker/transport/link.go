@@ -256,8 +256,8 @@ func (l *link) completeAll() {
 		switch {
 		case x.taken && late:
 			x.complete(nil, fmt.Errorf("%w: no reply: %w", ErrUnavailable, os.ErrDeadlineExceeded))
-		case x.taken: // not %w: the link's error may be a timeout, but not of this call
-			x.complete(nil, fmt.Errorf("%w: the connection broke: %v", ErrUnavailable, l.err))
+		case x.taken:
+			x.complete(nil, &BrokenError{l.err})
 		case late:
 			x.complete(nil, unsent(os.ErrDeadlineExceeded))
 		case l.conn == nil && l.err != os.ErrDeadlineExceeded && l.err != errDead && !x.since.After(l.begun):

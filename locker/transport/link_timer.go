@@ -2,7 +2,7 @@ package transport
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
 	"time"
 )
@@ -16,7 +16,7 @@ import (
 // long again, it is given up. It may be alive, since a large reply on a slow network may take as long. So at most
 // one link is given up in a timeout: the calls that are repeated then have the rest of their time.
 
-var errDead = errors.New("there are replies on another connection, but none on this one")
+var errDead = fmt.Errorf("there are replies on another connection, but none on this one: %w", os.ErrDeadlineExceeded)
 
 // tick breaks the link if a reply, or the connection itself, has not come in time, if the link is dead, or if a
 // caller has no time left but still writes for other callers. tick also closes a link that was not used for a

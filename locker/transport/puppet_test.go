@@ -207,8 +207,8 @@ func (a *asked) wantError(want error, maybe bool) {
 }
 
 // wantBroken waits for the error of a round trip whose connection broke, which may be repeated:
-// it is no timeout.
-func (a *asked) wantBroken() {
+// it is no timeout, even if another's timeout is why.
+func (a *asked) wantBroken() *BrokenError {
 	a.t.Helper()
 	a.wantError(ErrUnavailable, true)
 	if timeout, ok := errors.AsType[interface {
@@ -217,6 +217,11 @@ func (a *asked) wantBroken() {
 	}](a.err); ok && timeout.Timeout() {
 		a.t.Errorf("%.9s: %v: a timeout", a.name, a.err)
 	}
+	broken, ok := errors.AsType[*BrokenError](a.err)
+	if !ok || broken.Cause == nil {
+		a.t.Fatalf("%.9s: %v: no BrokenError", a.name, a.err)
+	}
+	return broken
 }
 
 // wantWaiting checks that nothing has come of it yet.

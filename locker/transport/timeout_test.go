@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,9 @@ func TestTimeout(t *testing.T) {
 		a.wantError(os.ErrDeadlineExceeded, true)
 		a.wantTook(time.Minute)
 		b.wantBroken()
-		c.wantBroken()
+		if why := c.wantBroken().Cause; !errors.Is(why, os.ErrDeadlineExceeded) {
+			t.Errorf("the connection broke because of %v, want a's timeout", why)
+		}
 		b.wantTook(59 * s)
 		w.wantEnd()
 		w.answer("a", "b", "c") // late

@@ -43,6 +43,17 @@ type refused struct{}
 func (refused) Error() string { return ErrUnavailable.Error() }
 func (refused) Unwrap() error { return ErrUnavailable }
 
+// A BrokenError is an ErrUnavailable: the connection broke before all replies were there. It does not wrap the Cause,
+// which may be the timeout of another call.
+type BrokenError struct{ Cause error }
+
+func (b *BrokenError) Error() string {
+	return fmt.Sprintf("%v: the connection broke: %v", ErrUnavailable, b.Cause)
+}
+
+// Unwrap returns ErrUnavailable.
+func (b *BrokenError) Unwrap() error { return ErrUnavailable }
+
 // A Command is its name, which is a string, and its arguments, each a string, a []byte, an int or an int64.
 type Command []any
 
@@ -56,7 +67,8 @@ type Client interface {
 	//
 	// An error of Do itself means that there are no replies. It wraps ErrRefused if nothing was sent, and
 	// otherwise ErrUnavailable. If Do timed out, the error has a method Timeout that returns true, like a
-	// net.Error: such a call is not repeated.
+	// net.Error: such a call is not repeated. If the connection broke, the error may be a *BrokenError, which tells
+	// observers why.
 	//
 	// Do takes no longer than the client's own timeout and ctx's deadline allow, and a deadline does not harm
 	// other calls on the same connection. Cancelling ctx does not break off commands that were sent, since their

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
@@ -106,6 +107,8 @@ func TestFailure(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "connection_refused"},
 		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, "connection_closed"},
 		{io.EOF, "connection_closed"},
+		{fmt.Errorf("wrapped: %w", &transport.BrokenError{Cause: io.EOF}), "connection_closed"},
+		{&transport.BrokenError{Cause: os.ErrDeadlineExceeded}, "timeout"}, // of another exchange
 		{errors.New("user ada: too many keys"), "_OTHER"},
 	} {
 		if got := failure(c.err); got != c.want {

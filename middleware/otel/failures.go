@@ -7,6 +7,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
@@ -18,10 +19,14 @@ func appendErrorType(attributes []attribute.KeyValue, errorType string) []attrib
 	return append(attributes, semconv.ErrorTypeKey.String(errorType))
 }
 
-// failure is the error.type of an exchange with Redis that has brought no reply.
+// failure is the error.type of an exchange with Redis that has brought no reply. If the connection broke, that is why: by a
+// timeout, if Redis has not replied to another exchange.
 func failure(err error) string {
 	if err == nil {
 		return ""
+	}
+	if broken, ok := errors.AsType[*transport.BrokenError](err); ok {
+		err = broken.Cause
 	}
 	var network net.Error
 	switch {

@@ -232,8 +232,7 @@ func lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: no reply: %w", transport.ErrUnavailable, ctx.Err())
 	}
-	// Only the text of err is used, which may be a timeout, but not of this round trip.
-	return fmt.Errorf("%w: the connection broke: %v", transport.ErrUnavailable, err)
+	return &transport.BrokenError{Cause: err}
 }
 
 // isUnsent reports whether err says that a connection could not be made.
