@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -21,15 +22,26 @@ var distances = []time.Duration{farAway, 50 * time.Millisecond, 100 * time.Milli
 
 // distance measures how long a round trip to Redis takes. A reply that is an error is a reply.
 func (d *diagnosis) distance() {
-	var took []time.Duration
-	for range pings {
+	took, err := timed(func() error { return d.node.do(d.ctx, "PING").Error() })
+	if err == nil { // otherwise there is no reply any more, which the next check says
+		d.judgeDistance(took)
+	}
+}
+
+// timed returns how long each ping takes. They come at random, as requests do. Suppose that another program runs one slow
+// command after the other: pings that follow at once on a reply would all be served between two of these.
+func timed(ping func() error) (took []time.Duration, _ error) {
+	for i := range pings {
+		if i > 0 {
+			time.Sleep(10*time.Millisecond + rand.N(40*time.Millisecond))
+		}
 		begun := time.Now()
-		if err := d.node.do(d.ctx, "PING").Error(); err != nil && !isRefused(err) {
-			return // there is no reply any more, which the next check says
+		if err := ping(); err != nil && !isRefused(err) {
+			return nil, err
 		}
 		took = append(took, time.Since(begun))
 	}
-	d.judgeDistance(took)
+	return took, nil
 }
 
 // judgeDistance judges by the median. It is only wrong if each round trip took too long: a busy machine, or a slow

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -251,6 +252,24 @@ func TestDistance(t *testing.T) {
 			t.Errorf("%v: %+v", c.took, d.findings)
 		}
 	}
+}
+
+// Another program runs a slow command again and again, with short pauses between.
+func TestPingsNoticeSlowCommands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slow, pause = 120 * time.Millisecond, 5 * time.Millisecond
+		begun := time.Now()
+		took, err := timed(func() error {
+			if since := time.Since(begun) % (slow + pause); since < slow {
+				time.Sleep(slow - since)
+			}
+			return nil
+		})
+		if slices.Sort(took); err != nil || len(took) != pings || took[len(took)/2] < slow/2 {
+			t.Errorf("%v, %v", took, err)
+		}
+	})
 }
 
 // Two clocks may differ by the uncertainty of when Redis replied.
