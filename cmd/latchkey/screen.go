@@ -11,7 +11,7 @@ import (
 
 // Codes of terminals.
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, and long lines are cut
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, and the terminal does not break long lines
 	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	cursorHome  = "\x1b[H"
 	clearLine   = "\x1b[K" // from the cursor on
@@ -140,13 +140,15 @@ func painted(lines []string) string {
 	return cursorHome + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
 }
 
-// fitted returns the lines of text that fit, and a note below them, if there is one. If lines are left out, the last
-// line says how many.
+// fitted returns the lines of text that fit, and a note below them, if there is one. Long lines are continued in further
+// ones. If lines are left out, the last line says how many.
 func fitted(text, note string, width, height int) []string {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	var last []string
+	var lines, last []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		lines = append(lines, continued(line, width)...)
+	}
 	if note != "" {
-		last = []string{note}
+		last = continued(note, width)
 	}
 	if room := height - len(last); len(lines) > room {
 		room = max(0, room-1)
@@ -161,4 +163,26 @@ func fitted(text, note string, width, height int) []string {
 		}
 	}
 	return lines
+}
+
+// continued returns a line in parts that fit, of which all but the first are indented. It is broken between two columns of
+// a table, or else between two words. A word that is too long is left whole.
+func continued(line string, width int) (parts []string) {
+	const indent = "    "
+	for begin := 0; ; begin = len(indent) {
+		runes := []rune(line)
+		if len(runes) <= width || width <= begin {
+			return append(parts, line)
+		}
+		fits := string(runes[:width+1])
+		end := strings.LastIndex(fits, "  ")
+		if end <= begin {
+			end = strings.LastIndex(fits, " ")
+		}
+		if end <= begin {
+			return append(parts, line)
+		}
+		parts = append(parts, strings.TrimRight(line[:end], " "))
+		line = indent + strings.TrimLeft(line[end:], " ")
+	}
 }

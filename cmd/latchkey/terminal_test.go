@@ -248,6 +248,7 @@ func TestFitted(t *testing.T) {
 		{"", 12, 3, "00000ü 11111ü 7_more_lines"},
 		{"away", 12, 3, "00000ü 8_more_lines away"},
 		{"away", 2, 1, "aw"},
+		{"Redis is away", 12, 3, "9_more_lines Redis_is ____away"},
 		{"", 3, 1, "9_m"},
 		{"", 0, 0, ""},
 	} {
