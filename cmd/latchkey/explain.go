@@ -128,7 +128,7 @@ func (r *redis) ofReply(text string) string {
 	case strings.HasPrefix(text, "NOPERM"):
 		hint = ": cmd/latchkey/README.md has the rights that this program needs"
 	case strings.HasPrefix(text, "ERR max number of clients"):
-		hint = ": CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"
+		hint = ": stop a program that you can spare, then CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"
 	case strings.HasPrefix(text, "LOADING"):
 		hint = ": wait until it has loaded its data"
 	}
