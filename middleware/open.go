@@ -192,12 +192,14 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
 	began, region := time.Now(), rq.seen.region("wait")
+	rq.holds.Store(waits)
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
 	now := time.Now()
 	waited := now.Sub(began)
 	region.end()
 	rq.seen.waited(terms.Label, waited, rq.hold != nil, now)
 	rq.waited += waited
+	rq.holds.Store(0)
 	if rq.hold != nil {
 		rq.holds.Store(now.UnixNano())
 		record = rq.hold.Record

@@ -37,6 +37,9 @@ func (s *Sessions) Requests() iter.Seq[Request] {
 	return slices.Values(s.requests())
 }
 
+// waits is request.holds of a request that waits for its session.
+const waits = -1
+
 // The order of the states.
 var states = map[string]int{"holds": 0, "waits": 1, "open": 2}
 
@@ -49,7 +52,11 @@ func (s *Sessions) requests() (all []Request) {
 	}
 	for _, e := range s.watch.all() {
 		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrived}
-		if since := e.rq.holds.Load(); since != 0 {
+		switch since := e.rq.holds.Load(); since {
+		case 0:
+		case waits:
+			continue // it is among those that wait
+		default:
 			held[r.Session] = true
 			r.State, r.Since = "holds", time.Unix(0, since)
 			if at := standing[r.Session]; at != nil && at.Process == "" {

@@ -68,6 +68,37 @@ func TestRequests(t *testing.T) {
 	})
 }
 
+// An Optimistic request that has written waits for the lock. It is shown once, as one that waits.
+func TestRequestsShowAWaiterOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux, save := app(), make(chan struct{})
+		mux.HandleFunc("/visit", func(_ http.ResponseWriter, r *http.Request) {
+			session.FromContext(r.Context()).Set("visited", true)
+			<-save
+		})
+		options := middleware.Options{Mode: func(r *http.Request) middleware.Mode {
+			if r.URL.Path == "/visit" {
+				return middleware.Optimistic
+			}
+			return middleware.Exclusive
+		}}
+		s, ann := begun(t, r, options, mux)
+		names := map[string]string{ann.get(s.URL + "/id").body: "ann"}
+		visit := ann.start(s.URL + "/visit")
+		synctest.Wait()
+		free := ann.hold(s.URL + "/pause")
+		time.Sleep(time.Second)
+		close(save)
+		synctest.Wait()
+		const want = "ann holds GET /pause for 1s\nann waits GET /visit for 0s"
+		if got := s.who(names); got != want {
+			t.Errorf("it shows\n%s\nwant\n%s", got, want)
+		}
+		free()
+		<-visit
+	})
+}
+
 // A holder in another process is shown to those who wait for it here, and so is an Update.
 func TestRequestsShowOtherHolders(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
