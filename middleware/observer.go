@@ -10,7 +10,7 @@ import (
 // for OpenTelemetry.
 //
 //	func (slow) Observe(ctx context.Context, e middleware.Event) {
-//		if e, ok := e.(*middleware.RequestEvent); ok && e.Waited > time.Second {
+//		if e, ok := e.(*middleware.RequestEvent); ok && e.Waited > time.Second && e.Kind != "unavailable" {
 //			log.Printf("%s waited %v behind %s", e.Label, e.Waited, e.Behind)
 //		}
 //	}

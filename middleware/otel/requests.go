@@ -108,7 +108,7 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, samp
 	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), e.Passed, held})
 	var room [4]measurement
 	all := append(room[:0], measurement{series.count, 1})
-	if held || e.Waited > 0 {
+	if held || e.Waited > 0 && e.Kind != "too_many_waiters" { // who is refused at once has not waited
 		all = append(all, measurement{series.wait, e.Waited.Seconds()})
 	}
 	if held {

@@ -60,7 +60,7 @@ func TestRequestThatFails(t *testing.T) {
 	o, reader := metered(Options{})
 	tell(o,
 		&middleware.RequestEvent{Waited: 10 * time.Second, Outcome: "failed", Err: errors.New("…"), Kind: "timeout"},
-		&middleware.RequestEvent{Outcome: "failed", Err: errors.New("…"), Kind: "too_many_waiters"},
+		&middleware.RequestEvent{Waited: time.Microsecond, Outcome: "failed", Err: errors.New("…"), Kind: "too_many_waiters"},
 		&middleware.RequestEvent{Waited: time.Second, Held: time.Second, Outcome: "failed", Err: errors.New("…"), Kind: "too_large"},
 		&middleware.RequestEvent{Outcome: "failed", Err: errors.New("of a kind that nobody has named")})
 	same(t, measured(t, reader),
