@@ -31,6 +31,7 @@ func TestPutOff(t *testing.T) {
 		"CLUSTERDOWN The cluster is down":      true,
 		"LOADING Redis is loading the dataset": true,
 		"MASTERDOWN Link with MASTER is down":  true,
+		"BUSY Redis is busy running a script":  true,
 		"MOVED 3999 127.0.0.1:6381":            false,
 		"ASK 3999 127.0.0.1:6381":              false,
 		"READONLY You can't write":             false,
