@@ -13,6 +13,7 @@ const (
 	// Of spans only.
 	waitKey           = attribute.Key("latchkey.wait.duration") // seconds
 	holdKey           = attribute.Key("latchkey.hold.duration") // seconds
+	failureKey        = attribute.Key("latchkey.error.type")    // error.type is the response's
 	queueKey          = attribute.Key("latchkey.queue.length")
 	behindKey         = attribute.Key("latchkey.behind.label")
 	behindProcessKey  = attribute.Key("latchkey.behind.process")

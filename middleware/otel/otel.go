@@ -40,7 +40,8 @@ type Options struct {
 }
 
 // New returns an observer for the Options of package middleware. It makes the metrics and spans that the directory's
-// README.md lists. It may observe several Sessions, whose numbers it adds up.
+// README.md lists. It may observe several Sessions, whose numbers it adds up. Sessions that share a store must share
+// the observer: two would both count what belongs to no request.
 //
 // Spans are made only if the request's context has a sampled span of the server, such as that of
 // otelhttp.NewHandler(sessions.Handler(mux), "server"). If an instrument cannot be made, OpenTelemetry's error handler is
@@ -96,7 +97,7 @@ func (o *observer) Observe(ctx context.Context, e middleware.Event) {
 	case *middleware.SessionEvent:
 		o.sessions.measure(e)
 	}
-	if span.IsRecording() {
+	if sampled && !span.SpanContext().IsRemote() {
 		o.trace(ctx, span, e)
 	}
 }

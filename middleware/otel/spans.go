@@ -13,6 +13,9 @@ import (
 
 // trace makes spans of an event, as children of the server's span. They are made afterwards, with the times at which
 // things have happened. Therefore a span of Redis is no child of the wait or hold.
+//
+// The server's span may have ended: another goroutine tells what happens after a commit in the middle of a handler, or in
+// mode None. An ended span can have further children, but no further attributes and events.
 func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
 	switch e := e.(type) {
 	case *middleware.RequestEvent:
@@ -43,10 +46,13 @@ func (o *observer) tracer(server trace.Span) trace.Tracer {
 
 // requestAttributes are for the server's span, so that traces can be searched for requests that waited.
 func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.KeyValue {
-	attributes := append(make([]attribute.KeyValue, 0, 11),
+	attributes := append(make([]attribute.KeyValue, 0, 12),
 		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome),
 		waitKey.Float64(e.Waited.Seconds()), holdKey.Float64(e.Held.Seconds()),
 		passedKey.Bool(e.Passed), runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
+	if kind := kindOf(e); kind != "" {
+		attributes = append(attributes, failureKey.String(kind))
+	}
 	if o.options.SessionID && e.Session != "" {
 		attributes = append(attributes, semconv.SessionID(e.Session))
 	}

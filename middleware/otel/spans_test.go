@@ -136,7 +136,7 @@ func TestTraceOfARequestThatFails(t *testing.T) {
 	same(t, lines(ended(), start),
 		`client "EVALSHA take" 0–1 failed: NOPERM db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
 		`internal "session wait" 0–1000 failed: timeout latchkey.mode=exclusive latchkey.queue.length=0 error.type=timeout`,
-		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.passed=false latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0`)
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.passed=false latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0 latchkey.error.type=timeout`)
 }
 
 // A request that writes in mode Optimistic asks for the lock at its commit, and one that opens its session again asks
@@ -245,15 +245,28 @@ func TestNoSpansOutsideOfATrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	o := traced(Options{TracerProvider: provider})
-	over, server := provider.Tracer("server").Start(t.Context(), "request")
-	server.End()
-	for _, ctx := range []context.Context{context.Background(), spanned(sdktrace.NeverSample()), over} {
+	elsewhere := trace.ContextWithRemoteSpanContext(t.Context(),
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled}))
+	for _, ctx := range []context.Context{context.Background(), spanned(sdktrace.NeverSample()), elsewhere} {
 		for _, e := range usualEvents() {
 			o.Observe(ctx, e)
 		}
 	}
-	if n := len(spans.Ended()); n != 1 {
-		t.Errorf("there are %d spans beside the server's", n-1)
+	if n := len(spans.Ended()); n != 0 {
+		t.Errorf("there are %d spans", n)
+	}
+}
+
+// What happens after a commit in the middle of a handler may be told when the server's span has ended.
+func TestAnExchangeIsToldLate(t *testing.T) {
+	t.Parallel()
+	ctx, end := sampled(t)
+	end()
+	now := time.Now()
+	traced(Options{}).Observe(ctx, &middleware.ExchangeEvent{Script: "end", Command: "EVALSHA", Commands: 1, Began: now, Took: time.Millisecond})
+	spans := end()
+	if len(spans) != 2 || spans[1].Name() != "EVALSHA end" || spans[1].Parent().SpanID() != spans[0].SpanContext().SpanID() {
+		t.Errorf("%q", lines(spans, now))
 	}
 }
 
