@@ -28,8 +28,9 @@ import (
 // response, although the session is saved if the handler had returned. The other observers are still told everything. An
 // observer may use the Sessions, and is told of that use, too.
 //
-// If two Sessions have the same store, one inside the other, the observers of the inner one are told what the handler does
-// with the outer one.
+// What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store the
+// same observers. If one of these Sessions is inside another, the observers of the inner one are told what the handler does with the
+// outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
@@ -169,13 +170,13 @@ type ExchangeEvent struct {
 //	began                     its first record was stored, a guest's
 //	            login         its first record was stored, a user's
 //	renewed     renew         it has a new ID
-//	            login         it has a new ID, and belongs to a user
+//	            login         it has a new ID, and belongs to a user, perhaps to another one than before
 //	ended       destroy       by session.Destroy
 //	            end           by Sessions.End
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
-//	            other_user    another user has logged in
+//	            other_user    a login with an old ID has ended the session of another user to which that ID led
 //	ended_open                it ended while a request had it open, whose context ends now
 //	lost        lease         the holder's lock has expired, or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
