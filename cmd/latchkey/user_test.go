@@ -135,10 +135,20 @@ func TestEndOfAUser(t *testing.T) {
 		t.Errorf("%v are left", left)
 	}
 	fails(t, call(t, s.URL, "show", all[0]), exitError, "it was ended a moment ago")
-	if text := must(t, s.URL, "end", "--user", "ann", "--except", bobs); strings.Count(text, "\n") != 3 || !strings.HasSuffix(text, "2 sessions ended\n") {
+	fails(t, call(t, s.URL, "end", "--user", "ann", "--except", kept[0], "--except", bobs), exitError, "the user has no such session; none was ended")
+	fails(t, call(t, s.URL, "end", "--user", "ann", "--except", all[0]), exitError, "the user has no such session; none was ended")
+	if text := must(t, s.URL, "end", "--user", "ann"); strings.Count(text, "\n") != 3 || !strings.HasSuffix(text, "2 sessions ended\n") {
 		t.Errorf("end: %q", text)
 	}
 	contains(t, must(t, s.URL, "show", bobs), "user       bob\n")
+}
+
+// A right that is missing is not taken for a record that cannot be read.
+func TestListOfAUserWithoutTheRight(t *testing.T) {
+	s, st := withRedis(t)
+	login(t, st, "ann", "", 0)
+	s.Do(t, "ACL", "SETUSER", "op", "on", ">pw", "~*", "&*", "+@all", "-zrange")
+	fails(t, call(t, "redis://op:pw@"+s.Addr, "list", "--user", "ann"), exitError, "NOPERM")
 }
 
 // A user without sessions is not an error, but the keys may be missing.

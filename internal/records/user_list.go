@@ -106,6 +106,9 @@ func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []
 	text, _ := scripting.Text(replies[0])
 	mark := string(text)
 	members, ok := replies[1].([]any)
+	if refusal, refused := replies[1].(error); refused && !strings.HasPrefix(refusal.Error(), "WRONGTYPE ") {
+		return nil, scripting.Refused(refusal)
+	}
 	if !ok {
 		return nil, fmt.Errorf("%w: the key of a user's list holds another Redis type", ErrCorrupt)
 	}

@@ -128,7 +128,7 @@ func (r *Runner) Ping(ctx context.Context, keys ...string) error {
 			replies, err := r.send(ctx, key, purpose{}, []transport.Command{{"GET", key}})
 			if err == nil {
 				if refusal, ok := replies[0].(error); ok && strings.HasPrefix(refusal.Error(), moving) {
-					moved[i] = refused(refusal)
+					moved[i] = Refused(refusal)
 				}
 			}
 		})
@@ -173,7 +173,7 @@ func (r *Runner) ping(ctx context.Context, key string) error {
 		return err
 	}
 	if refusal, ok := replies[0].(error); ok {
-		return refused(refusal)
+		return Refused(refusal)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 
 const moving = "MOVED " // a node of a cluster replies this to a key that another node serves
 
-// refused returns the error of a command that Redis has refused, and explains it.
-func refused(refusal error) error {
+// Refused returns the error of a command that Redis has refused, and explains it.
+func Refused(refusal error) error {
 	switch {
 	case isFull(refusal):
 		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)

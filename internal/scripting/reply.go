@@ -40,7 +40,7 @@ func unframe(reply any, call int64) (Reply, error) {
 			return Reply{values: reply[:n]}, nil
 		}
 	case error:
-		return Reply{}, refused(reply)
+		return Reply{}, Refused(reply)
 	}
 	return Reply{}, errStray
 }

@@ -190,7 +190,7 @@ func (r *Runner) RoundTripPlain(ctx context.Context, slot string, commands ...tr
 			err = why.ended(ctx)
 		case err == nil:
 			if refusal, ok := replies[0].(error); ok && !isFull(refusal) {
-				err = refused(refusal)
+				err = Refused(refusal)
 			}
 			return replies, err
 		}
@@ -214,7 +214,7 @@ func (r *Runner) RoundTripNumbered(ctx context.Context, slot string, commands ..
 	}
 	for i, reply := range replies {
 		if refusal, ok := reply.(error); ok && i != last {
-			return nil, refused(refusal)
+			return nil, Refused(refusal)
 		}
 	}
 	var digits [20]byte
