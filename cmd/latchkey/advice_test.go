@@ -497,7 +497,7 @@ var mistakes = []mistake{
 		sentinel := redistest.Sentinel(t, redistest.Real(t), 1)
 		return sentinelsURL(sentinel, "127.0.0.1:1"), nil, func(finding) []string { return []string{"--redis", sentinelsURL(sentinel)} }
 	}},
-	{"let it watch that master", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"let it watch that one", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)
 		one, other := redistest.Sentinel(t, s, 1), redistest.Sentinel(t, s, 1)
 		order(t, other, "SENTINEL", "REMOVE", redistest.MasterName)

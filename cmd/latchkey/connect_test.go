@@ -111,7 +111,7 @@ func TestSentinel(t *testing.T) {
 	contains(t, must(t, url+"?master_set=sessions", "end", first), "1 session ended")
 	fails(t, call(t, url, "locks"), exitError, "this is a Sentinel: add ?master_set=NAME")
 	fails(t, call(t, url+"?master_set=others", "locks"), exitError, `the sentinels know no master "others"`)
-	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at "+s.Addr)
+	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at sessions, or one of its Sentinels "+s.Addr)
 }
 
 // If no Sentinel replies, nobody knows the master, and doctor says nothing of it.

@@ -88,6 +88,9 @@ func doctor(j *job) error {
 			return err
 		}
 	}
+	if err := j.ctx.Err(); err != nil { // what was found since then is not true
+		return err
+	}
 	all = append(all, ofSentinels...)
 	if j.json {
 		err = j.printJSON(all)
@@ -122,7 +125,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		switch {
 		case n.err == nil:
 			entry = cmp.Or(entry, n.address)
-		case !n.replica && !isRefused(n.err) && !errors.Is(n.err, errDemoted):
+		case !n.replica && !isRefused(n.err) && !isCrowded(reason(n.explained(n.err))) && !errors.Is(n.err, errDemoted):
 			away = append(away, n.address)
 		}
 	}

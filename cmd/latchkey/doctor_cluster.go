@@ -85,7 +85,7 @@ func (d *diagnosis) halfMoved() {
 func (d *diagnosis) unreachable(err error) {
 	why := reason(err)
 	switch {
-	case isRefused(err):
+	case isRefused(err), isCrowded(why):
 		d.say(wrong, "node", "the node does not let this program in: %s", why)
 	case d.node.replica && !isSilent(why):
 		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.line.id)
@@ -104,6 +104,9 @@ func revival(why string) string {
 
 // isSilent reports whether a server that cannot be reached may be running.
 func isSilent(why string) bool { return strings.HasPrefix(why, "no reply") }
+
+// isCrowded reports whether a server lets nobody in, since it is at maxclients.
+func isCrowded(why string) bool { return strings.HasPrefix(why, "ERR max number of clients") }
 
 // isOrAre returns names with is or are.
 func isOrAre(names []string) string {

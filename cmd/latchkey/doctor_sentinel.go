@@ -52,7 +52,7 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	d.node.client = client
 	known, err := d.node.do(d.ctx, "SENTINEL", "MASTER", name).AsStrMap()
 	if err != nil {
-		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s: let it watch that master, as the others do (SENTINEL MONITOR)", name, reason(d.redis.explainedAt(err, d.node.address)))
+		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s: unless the URL names a wrong master, let it watch that one (SENTINEL MONITOR)", name, reason(d.redis.explainedAt(err, d.node.address)))
 		return ""
 	}
 	d.info = known

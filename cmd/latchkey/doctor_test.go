@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -251,6 +252,40 @@ func TestDistance(t *testing.T) {
 		if d.judgeDistance(took); d.findings[0].Level != c.level || !strings.Contains(d.findings[0].Text, c.text) {
 			t.Errorf("%v: %+v", c.took, d.findings)
 		}
+	}
+}
+
+// Who interrupts doctor while a node is silent is not told that the others cannot be reached.
+func TestDoctorIsInterrupted(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, 0)
+	c.Nodes[2].Pause(t)
+	c.Nodes[0].Do(t, "CONFIG", "RESETSTAT")
+	d := calling(t, "redis://"+c.Nodes[0].Addr, "doctor")
+	var stdout, stderr strings.Builder
+	d.Stdout, d.Stderr = &stdout, &stderr
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "it has asked which nodes there are", func() bool {
+		return strings.Contains(string(c.Nodes[0].Do(t, "INFO", "commandstats").([]byte)), "cmdstat_cluster|")
+	})
+	if err := d.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _ = d.Wait(); stdout.Len() > 0 || stderr.String() != "latchkey: interrupted\n" || d.ProcessState.ExitCode() != exitError {
+		t.Errorf("exit %d, %q, %q", d.ProcessState.ExitCode(), stdout.String(), stderr.String())
+	}
+}
+
+// A node of a cluster that is at maxclients runs: nobody is told to start it.
+func TestANodeAtMaxclients(t *testing.T) {
+	t.Parallel()
+	r := &redis{}
+	err := r.explainedAt(errors.New("ERR max number of clients + cluster connections reached"), "a:1")
+	d := &diagnosis{node: &node{redis: r, address: "a:1"}}
+	if d.unreachable(err); !strings.Contains(d.findings[0].Text, "does not let this program in: ERR max") || strings.Contains(d.findings[0].Text, "start it") {
+		t.Errorf("%+v", d.findings)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/store"
@@ -12,7 +13,8 @@ import (
 const endAbout = `Ends sessions, by their ids or those of a user, at once. Requests that hold them
 cannot save any more, and the users must log in again. With - the ids come from
 stdin, one a line; all lines are checked before a session is ended. An unknown
-id is an error, but the others are ended. A user without sessions is no error.
+id is an error, but the others are ended; after --except it is an error, and
+none is ended. A user without sessions is no error.
 `
 
 func checkEnd(o *options) error {
@@ -44,6 +46,9 @@ func end(j *job) error {
 		}
 		return cmp.Or(j.printEnded(ended), err)
 	}
+	if err := j.checkExcept(st); err != nil {
+		return err
+	}
 	ended, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
 	if err != nil {
 		return j.ofStore(err, j.listKey(st, j.user))
@@ -51,6 +56,24 @@ func end(j *job) error {
 	j.tidy(j.ctx, ended)
 	j.hintIfNone(len(ended))
 	return j.printEnded(ended)
+}
+
+// checkExcept fails if one of the sessions that are to be kept is none of the user's: with a wrong id, the session that it
+// should have named would be ended.
+func (j *job) checkExcept(st *store.Store) error {
+	if len(j.except) == 0 {
+		return nil
+	}
+	found, err := records.Of(st).ListUser(j.ctx, j.user, j.terms())
+	if err != nil {
+		return j.ofStore(err, j.listKey(st, j.user))
+	}
+	for _, id := range j.except {
+		if !slices.ContainsFunc(found, func(l records.Listed) bool { return l.ID == id }) {
+			return fmt.Errorf("--except %s: the user has no such session; none was ended", id)
+		}
+	}
+	return nil
 }
 
 func (j *job) printEnded(ended []string) error {

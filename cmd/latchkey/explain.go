@@ -48,9 +48,14 @@ func together(all []error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// explained adds Redis's address to an error, and says what to do.
+// explained adds Redis's address to an error, and says what to do. Behind Sentinels it is not known which of them has failed, or
+// whether it was the master.
 func (r *redis) explained(err error) error {
-	return r.explainedAt(err, strings.Join(r.option.InitAddress, ", "))
+	at := strings.Join(r.option.InitAddress, ", ")
+	if master := r.option.Sentinel.MasterSet; master != "" {
+		at = master + ", or one of its Sentinels " + at
+	}
+	return r.explainedAt(err, at)
 }
 
 // explainedAt is explained for one server.
@@ -127,7 +132,7 @@ func (r *redis) ofReply(text string) string {
 		hint = ": the user needs ~" + r.o.Prefix + "*; cmd/latchkey/README.md has all rights that this program needs"
 	case strings.HasPrefix(text, "NOPERM"):
 		hint = ": cmd/latchkey/README.md has the rights that this program needs"
-	case strings.HasPrefix(text, "ERR max number of clients"):
+	case isCrowded(text):
 		hint = ": stop a program that you can spare, then CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"
 	case strings.HasPrefix(text, "LOADING"):
 		hint = ": wait until it has loaded its data"
