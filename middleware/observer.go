@@ -28,9 +28,9 @@ import (
 // response, although the session is saved if the handler had returned. The other observers are still told everything. An
 // observer may use the Sessions, and is told of that use, too.
 //
-// What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store the
-// same observers. If one of these Sessions is inside another, the observers of the inner one are told what the handler does with the
-// outer one.
+// What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store
+// the same observers. If one of these Sessions is inside another, the observers of the inner one are told what the
+// handler does with the outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.

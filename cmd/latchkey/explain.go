@@ -48,8 +48,8 @@ func together(all []error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// explained adds Redis's address to an error, and says what to do. Behind Sentinels it is not known which of them has failed, or
-// whether it was the master.
+// explained adds Redis's address to an error, and says what to do. Behind Sentinels it is not known whether the master has
+// failed, or one of them.
 func (r *redis) explained(err error) error {
 	at := strings.Join(r.option.InitAddress, ", ")
 	if master := r.option.Sentinel.MasterSet; master != "" {

@@ -15,9 +15,9 @@ import (
 
 // deferring has the refusals by which Redis defers a command: while a slot is moving to another node (TRYAGAIN, if
 // one of several keys does not exist, like the lock that is free), while a cluster chooses a new master, while a
-// server starts, or while another program's script has run for long (BUSY). Redis has done nothing then. The command is sent again, until the round trip has no time left. A
-// command that could not be sent to a node of a cluster is deferred as well: another node will get the slots of
-// that node.
+// server starts, or while another program's script runs for long (BUSY). Redis has done nothing then. The command is
+// sent again, until the round trip has no time left. A command that could not be sent to a node of a cluster is
+// deferred as well: another node will get the slots of that node.
 var deferring = []string{rehashing, "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "BUSY "}
 
 const rehashing = "TRYAGAIN "
