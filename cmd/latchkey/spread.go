@@ -53,10 +53,3 @@ func (s *spread) at(fraction float64) int64 {
 	}
 	return s.largest
 }
-
-func (s *spread) mean() float64 {
-	if s.n == 0 {
-		return 0
-	}
-	return float64(s.total) / float64(s.n)
-}

@@ -32,6 +32,16 @@ type tally struct {
 	Others     int64  `json:"other_keys"` // with the prefix, of other programs
 
 	bytes, memory, age, left spread // of sessions; the last two in seconds
+	overhead                 int64  // of the sessions in memory: what they need beside the bytes of their records
+}
+
+// allMemory estimates the memory of all sessions. Their records are known. Only the overhead is estimated: it differs
+// little, so a few sessions are enough.
+func (t *tally) allMemory() int64 {
+	if t.memory.n == 0 {
+		return 0
+	}
+	return t.bytes.total + t.overhead*t.bytes.n/t.memory.n
 }
 
 func stats(j *job) error {
@@ -98,6 +108,7 @@ func (t *tally) merge(other *tally) {
 	t.Others += other.Others
 	t.bytes.merge(&other.bytes)
 	t.memory.merge(&other.memory)
+	t.overhead += other.overhead
 	t.age.merge(&other.age)
 	t.left.merge(&other.left)
 }
@@ -128,7 +139,8 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 		commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"STRLEN", key}, []string{"PTTL", key})
 	}
 	sampled := int(s.all.Sessions+t.Sessions) % memorySample
-	for i := (memorySample - sampled) % memorySample; i < len(keys); i += memorySample {
+	first := (memorySample - sampled) % memorySample
+	for i := first; i < len(keys); i += memorySample {
 		commands = append(commands, []string{"MEMORY", "USAGE", keys[i]})
 	}
 	replies := s.redis.doAll(s.ctx, n.client, commands)
@@ -141,9 +153,11 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 			return err
 		}
 	}
-	for _, reply := range replies[reads*len(keys):] {
+	for i, reply := range replies[reads*len(keys):] {
 		if n, err := reply.AsInt64(); err == nil { // the key may be gone, or the right missing
+			size, _ := replies[reads*(first+i*memorySample)+1].AsInt64()
 			t.memory.add(n)
+			t.overhead += n - size
 		}
 	}
 	return nil

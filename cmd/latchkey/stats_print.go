@@ -36,7 +36,7 @@ type report struct {
 func (s *survey) report() report {
 	t := s.all
 	return report{tally: t, Bytes: t.bytes.quantiles(), AllBytes: t.bytes.total,
-		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: int64(t.memory.mean() * float64(t.Sessions)),
+		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: t.allMemory(),
 		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, Incomplete: s.full(&tally{}),
 		Took: seconds(time.Since(s.begun))}
 }

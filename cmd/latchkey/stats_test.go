@@ -14,6 +14,24 @@ import (
 // id returns one of many.
 func id(n int) string { return fmt.Sprintf("%021d", n) + "A" }
 
+// A few large sessions have most of the bytes. The estimate of the memory contains them, whichever sessions are sampled.
+func TestStatsEstimatesTheMemory(t *testing.T) {
+	s, st := withRedis(t)
+	const n = 300
+	real := int64(0)
+	for i := range n {
+		size := 100
+		if i%30 == 0 {
+			size = 32_500 // a little less than what Redis allocates for it
+		}
+		begin(t, st, id(i), `{"x":"`+strings.Repeat("x", size)+`"}`)
+		real += s.Do(t, "MEMORY", "USAGE", keyOf(id(i))).(int64)
+	}
+	if got := decoded[report](t, s.URL, "stats").AllMemory; got < real*3/4 || got > real*3/2 {
+		t.Errorf("it estimates %d bytes, and they are %d", got, real)
+	}
+}
+
 // stats counts sessions and other keys, and says how large and old the sessions are.
 func TestStats(t *testing.T) {
 	s, st := withRedis(t)
