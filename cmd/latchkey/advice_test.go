@@ -428,7 +428,7 @@ var mistakes = []mistake{
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }
 	}},
-	{"bring it back, unless a replica", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"bring it back, since no replica", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		c.Nodes[2].Stop(t)
 		return "redis://" + c.Nodes[0].Addr, nil, func(finding) []string { c.Nodes[2].Restart(t); return nil }

@@ -50,6 +50,7 @@ type diagnosis struct {
 	kind     string
 	info     map[string]string // of INFO; empty if INFO is refused
 	away     []string          // the masters of the cluster that cannot be asked
+	spare    bool              // there is a replica that can be asked
 	entry    string            // a node that can be asked, the same for all nodes
 	findings []finding
 }
@@ -120,8 +121,9 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		return nil, nodes, err
 	}
 	var away []string
-	entry := ""
+	entry, spare := "", false
 	for _, n := range found {
+		spare = spare || n.replica && n.err == nil
 		switch {
 		case n.err == nil:
 			entry = cmp.Or(entry, n.address)
@@ -130,7 +132,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 		}
 	}
 	for _, n := range found {
-		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, entry: entry})
+		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, spare: spare, entry: entry})
 		if err != nil {
 			return nil, nodes, err
 		}

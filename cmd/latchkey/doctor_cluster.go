@@ -40,8 +40,11 @@ func (d *diagnosis) slots() {
 	lost := d.number("cluster_slots_fail") + d.number("cluster_slots_pfail")
 	switch {
 	case len(d.away) > 0:
-		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, unless a replica takes over by itself in some seconds",
-			state, isOrAre(d.away), itOrThem(d.away))
+		hope := "unless a replica takes over by itself in some seconds"
+		if !d.spare {
+			hope = "since no replica replies that could take over"
+		}
+		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, %s", state, isOrAre(d.away), itOrThem(d.away), hope)
 	case free > 0:
 		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, slots).
 			do("redis-cli --cluster fix " + d.entry)

@@ -127,15 +127,19 @@ func TestSlotsInAFailover(t *testing.T) {
 		{"fail", "16384", "0", nil, wrong, "a failover is under way: wait some seconds, and run doctor again", false},
 		{"fail", "16384", "5461", nil, wrong, "wait some seconds", false},
 		{"fail", "16384", "5461", []string{"a:1"}, wrong, "a:1 is away: bring it back, unless a replica takes over", false},
-		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: bring them back", false},
+		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: bring them back, unless a replica takes over", false},
 		{"fail", "16383", "0", nil, wrong, "1 of 16384 slots belong to no node", true},
 	} {
-		d := &diagnosis{node: &node{address: "c:1"}, entry: "c:1", away: c.away,
+		d := &diagnosis{node: &node{address: "c:1"}, entry: "c:1", away: c.away, spare: true,
 			info: map[string]string{"cluster_state": c.state, "cluster_slots_assigned": c.assigned, "cluster_slots_fail": "0", "cluster_slots_pfail": c.fail}}
 		d.slots()
 		if len(d.findings) != 1 || d.findings[0].Level != c.level || (len(d.findings[0].Do) > 0) != c.fix {
 			t.Errorf("%+v: %+v", c, d.findings)
 		}
 		contains(t, d.findings[0].Text, c.want)
+		if d.spare, d.findings = false, nil; len(c.away) > 0 {
+			d.slots()
+			contains(t, d.findings[0].Text, "since no replica replies that could take over")
+		}
 	}
 }
