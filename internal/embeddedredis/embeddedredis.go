@@ -9,6 +9,7 @@
 package embeddedredis
 
 import (
+	"net"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 // A Redis runs from Start until Close.
 type Redis struct {
 	*miniredis.Miniredis
+
+	dialling sync.Mutex // guards closed, and is held while a connection begins
+	closed   bool
 
 	clock sync.Mutex    // guards the fields below, and is held while keys age
 	aged  time.Time     // the time up to which keys have aged
@@ -38,6 +42,24 @@ func Start(before server.Hook) *Redis {
 		return before != nil && before(peer, command, args...)
 	})
 	return r
+}
+
+// Dial is Miniredis.Dial, but fails after Close: Miniredis would start again, and nobody would end it.
+func (r *Redis) Dial() (net.Conn, error) {
+	r.dialling.Lock()
+	defer r.dialling.Unlock()
+	if r.closed {
+		return nil, net.ErrClosed
+	}
+	return r.Miniredis.Dial()
+}
+
+// Close ends all connections.
+func (r *Redis) Close() {
+	r.dialling.Lock()
+	r.closed = true
+	r.dialling.Unlock()
+	r.Miniredis.Close()
 }
 
 // Pool returns a pool whose connections have no timeouts of their own.

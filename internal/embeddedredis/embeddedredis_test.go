@@ -1,6 +1,8 @@
 package embeddedredis_test
 
 import (
+	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +34,16 @@ func TestItHasNoPort(t *testing.T) {
 	r, conn := start(t)
 	if reply, err := redis.String(conn.Do("PING")); err != nil || reply != "PONG" || r.Addr() != "" {
 		t.Errorf("it replies %q, %v, and listens at %q", reply, err, r.Addr())
+	}
+}
+
+// A client that still dials while the Redis is closed does not start it again.
+func TestItStaysClosed(t *testing.T) {
+	t.Parallel()
+	r, _ := start(t)
+	r.Close()
+	if _, err := r.Pool().Dial(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
 	}
 }
 
