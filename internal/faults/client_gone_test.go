@@ -43,6 +43,9 @@ func TestClientsGoAway(t *testing.T) {
 		"P2, P5: their place is free at once, their commit stays, no half commit")
 
 	u := newUsers(t, 1, h.at)[0]
+	// A connection for each request. The transport of net/http offers a connection to the next request as soon as a
+	// response without a body is there. If the request before is given up just then, it closes that connection.
+	u.client.Transport.(*http.Transport).DisableKeepAlives = true
 	random := chance(14)
 	var answered, left atomic.Int64
 	for n := 0; n < requests; n += batch {
