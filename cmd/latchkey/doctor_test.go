@@ -225,29 +225,6 @@ func wordsOf(line string) (all []any) {
 	return all
 }
 
-// Who interrupts doctor while a node is silent is not told that the others cannot be reached.
-func TestDoctorIsInterrupted(t *testing.T) {
-	t.Parallel()
-	c := redistest.NewCluster(t, 3, 0)
-	c.Nodes[2].Pause(t)
-	c.Nodes[0].Do(t, "CONFIG", "RESETSTAT")
-	d := calling(t, "redis://"+c.Nodes[0].Addr, "doctor", "--timeout", "5s") // longer than a busy machine takes to interrupt it
-	var stdout, stderr strings.Builder
-	d.Stdout, d.Stderr = &stdout, &stderr
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "it has asked which nodes there are", func() bool {
-		return strings.Contains(string(c.Nodes[0].Do(t, "INFO", "commandstats").([]byte)), "cmdstat_cluster|")
-	})
-	if err := d.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if _ = d.Wait(); stdout.Len() > 0 || stderr.String() != "latchkey: interrupted\n" || d.ProcessState.ExitCode() != exitError {
-		t.Errorf("exit %d, %q, %q", d.ProcessState.ExitCode(), stdout.String(), stderr.String())
-	}
-}
-
 // A node of a cluster that is at maxclients runs: nobody is told to start it.
 func TestANodeAtMaxclients(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -62,8 +61,12 @@ func TestEndOfSeveral(t *testing.T) {
 	if contains(t, r.stderr, all[7], "it was left as it is"); strings.Count(r.stderr, "\n") != 1 || r.code != exitError {
 		t.Errorf("%+v", r)
 	}
-	if r := piped(t, s.URL, lines(all[0], first), "end", "-"); r.stdout != "" || r.code != exitError || strings.Count(r.stderr, "\n") != 2 {
-		t.Errorf("nothing is ended: %+v", r)
+	for command, prints := range map[string][2]string{"end": {"0 sessions ended\n", `{"ended":[]}` + "\n"}, "list": {"", "[]\n"}} {
+		for i, args := range [][]string{{command, "-"}, {command, "-", "--json"}} {
+			if r := piped(t, s.URL, lines(all[0], first), args...); r.stdout != prints[i] || r.code != exitError || strings.Count(r.stderr, "\n") != 2 {
+				t.Errorf("%q with unknown ids: %+v", args, r)
+			}
+		}
 	}
 	for _, nothing := range []string{"", "\n \n"} {
 		if r := piped(t, s.URL, nothing, "end", "-"); r != (result{"0 sessions ended\n", "", exitOK}) {
@@ -88,34 +91,6 @@ func TestWrongInput(t *testing.T) {
 				t.Errorf("it repeats the line: %s", r.stderr)
 			}
 		}
-	}
-}
-
-// A command that waits for stdin can be interrupted.
-func TestInterruptedWhileItReads(t *testing.T) {
-	t.Parallel()
-	c := calling(t, "redis://127.0.0.1:1", "end", "-")
-	stdin, err := c.StdinPipe()
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	// It waits for signals before it reads: once the pipe is full, it has read.
-	if _, err := fmt.Fprint(stdin, strings.Repeat("\n", 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	limit := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
-	defer limit.Stop()
-	_ = c.Wait()
-	if code := c.ProcessState.ExitCode(); code != exitError || stderr.String() != "latchkey: interrupted\n" {
-		t.Errorf("exit %d, %q", code, stderr.String())
 	}
 }
 

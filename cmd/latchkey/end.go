@@ -41,7 +41,7 @@ func end(j *job) error {
 	defer st.Close()
 	if j.user == "" {
 		ended, err := j.eachID(func(id string) error { return endOne(j, st, id) })
-		if err != nil && len(ended) == 0 {
+		if len(ended) == 0 && err != nil && !errors.Is(err, errFound) {
 			return err
 		}
 		return cmp.Or(j.printEnded(ended), err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -92,7 +93,7 @@ func (j *job) listIDs(st *store.Store) error {
 		found[id] = s
 		return err
 	})
-	if err != nil && len(shown) == 0 {
+	if len(shown) == 0 && err != nil && !errors.Is(err, errFound) {
 		return err
 	}
 	all := []device{}

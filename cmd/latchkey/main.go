@@ -92,10 +92,9 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	}
 	o.ids = distinct(o.ids)
 	r, err := connect(ctx, o)
-	if err != nil && !(c.name == "doctor" && o.redis.Sentinel.MasterSet != "") { // the Sentinels can be asked
-		return err
+	if err == nil || c.name == "doctor" && o.redis.Sentinel.MasterSet != "" { // the Sentinels can be asked
+		err = c.run(&job{ctx, o, r, out, err})
 	}
-	err = c.run(&job{ctx, o, r, out, err})
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return errInterrupted
 	}

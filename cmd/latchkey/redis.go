@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -47,7 +48,7 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 		// Plain records are accepted, too: no decision depends on their content.
 		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
 	}
-	r.option.DialCtxFn = greeting(r.option)
+	r.option.DialCtxFn = endingWith(ctx, greeting(r.option))
 	client, err := newClient(ctx, r.tuned())
 	if err != nil {
 		return r, r.explained(err)
@@ -65,6 +66,28 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 		}
 	}
 	return r, nil
+}
+
+// endingWith returns a dialer of connections that are closed when ctx ends. A call that connects first ignores its own
+// context until the server has greeted it, which a frozen server never does.
+func endingWith(ctx context.Context, dial dialer) dialer {
+	return func(call context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
+		conn, err := dial(call, address, d, config)
+		if err != nil {
+			return nil, err
+		}
+		return &ending{conn, context.AfterFunc(ctx, func() { _ = conn.Close() })}, nil
+	}
+}
+
+type ending struct {
+	net.Conn
+	forget func() bool
+}
+
+func (c *ending) Close() error {
+	c.forget()
+	return c.Conn.Close()
 }
 
 // isServer returns an error if a Sentinel replies instead of a server. It notes the master of a replica.

@@ -61,6 +61,8 @@ func (s *survey) print() error {
 	if r.Sessions > 0 {
 		fmt.Fprintln(s.out)
 		s.printSpreads(r)
+	} else if len(s.away) == 0 {
+		fmt.Fprintf(s.out, "no session has the prefix %q; --prefix names another\n", s.prefix)
 	}
 	for _, wrong := range []struct {
 		n    int64
