@@ -15,18 +15,23 @@ import (
 //		}
 //	}
 //
-// Each event is told once. The events of a request are told in its order and in its goroutine, when its session is
-// released and no mutex is held. So a slow observer costs its own request time, and no other. If a handler commits in
-// another goroutine, that goroutine tells what has happened so far, perhaps behind the RequestEvent.
+// Each event is told once. The events of a request are told in order, in the goroutine of the request, after its session
+// is released. No mutex is held then. So a slow observer delays only the request itself. If a handler commits in another
+// goroutine, that goroutine tells the events so far, and may do so after the RequestEvent.
 //
-// Other events are told in their order by one goroutine for each observer. Most belong to no request, such as a lease that
-// is extended. These belong to one: a lost lock, what happens after a commit in the middle of the handler, what a handler in
-// mode None does with the Sessions, and what happens in a goroutine that outlives the request. If an observer blocks for so long that 65,536
-// of these events wait, further ones are dropped and counted in the log.
+// All other events are told in order by one goroutine for each observer. Most of them belong to no request, such as a
+// lease that is extended. Four kinds belong to a request:
 //
-// If an observer panics, the panic is logged, and nothing else happens. If it calls runtime.Goexit, the client gets no
-// response, although the session is saved if the handler had returned. The other observers are still told everything. An
-// observer may use the Sessions, and is told of that use, too.
+//   - a lost lock
+//   - what happens after a commit in the middle of the handler
+//   - what a handler in mode None does with the Sessions
+//   - what happens in a goroutine that outlives the request
+//
+// If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
+//
+// If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit, the client
+// gets no response. If the handler had returned by then, its session is saved. In both cases the other observers are told
+// everything. An observer may use the Sessions, and is told of that use, too.
 //
 // What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store
 // the same observers. If one of these Sessions is inside another, the observers of the inner one are told what the
@@ -69,7 +74,7 @@ type RequestEvent struct {
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
 
-	// A time is zero if that has not happened. If a request begins its session, commits it and opens it again, Acquired is
+	// A time is zero if what it stands for has not happened. If a request begins its session, commits it and opens it again, Acquired is
 	// after the first commit.
 	Arrived   time.Time // the request came in
 	Acquired  time.Time // it had first opened its stored session: with the lock, unless its mode does without
@@ -81,9 +86,9 @@ type RequestEvent struct {
 	// Queue is how many requests of this process were waiting for the session when this one first asked for the lock. The
 	// holder is not one of them. A request that is acquiring the lock is.
 	Queue int
-	// Behind is the label of the request that held the session then. If nobody held it, or another program, Behind is the
-	// label of the request of this process that was acquiring it, if there was one. BehindProcess is the host and process ID
-	// of a holder in another process. The other requests that Queue counts had the session in between.
+	// Behind is the label of the request that held the session then. BehindProcess is the host and process ID of that
+	// request if it is in another process. If no request held the session, Behind is the label of the request of this
+	// process that was acquiring it, or empty. The other requests that Queue counts had the session in between.
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
@@ -94,7 +99,7 @@ type RequestEvent struct {
 	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
 	// the session could not be opened.
 	Runs int
-	// RoundTrips is how many exchanges with Redis the request has made. A commit may also store the changes of other
+	// RoundTrips is how many round trips to Redis the request has made: how many ExchangeEvents it has. A commit may also store the changes of other
 	// requests, which then need none.
 	RoundTrips int
 	// Bytes is the size of the session's record as it was last read or written by the request.
@@ -129,16 +134,17 @@ type RequestEvent struct {
 
 // A Hold is one time that a request has asked for the lock of its session.
 type Hold struct {
-	Asked    time.Time // for the lock
-	Acquired time.Time // zero if it asked in vain
-	Released time.Time // the lock, or gave up
+	Asked    time.Time // when it asked for the lock
+	Acquired time.Time // when it got the lock; zero if it asked in vain
+	Released time.Time // when it released the lock or gave up
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
 	Behind, BehindProcess string
 }
 
-// An ExchangeEvent tells of one exchange with Redis: commands that were sent together, and their replies. If a
-// connection breaks, or Redis defers a command, the commands are sent again, which is another exchange.
+// An ExchangeEvent tells of one round trip to Redis: commands that were sent together, and their replies. If a
+// connection breaks, or Redis defers a command, it is tried again, perhaps with other commands. That is another exchange,
+// and so is EVAL after EVALSHA if Redis does not know the script. A try for which there is no connection is an exchange, too.
 type ExchangeEvent struct {
 	// Script is the name of the Lua script that was run, as in the repository's .lua files, or empty.
 	Script string
@@ -153,7 +159,7 @@ type ExchangeEvent struct {
 	Moved, Asked int
 	// Holds is how many holds a commit stores: how many requests have held the session since the last commit.
 	Holds int
-	// Sent and Received are the sizes of arguments and replies in bytes.
+	// Sent and Received are the sizes of arguments and replies in bytes. Sent is 0 if the commands were certainly not sent.
 	Sent, Received int
 	Began          time.Time
 	Took           time.Duration
@@ -176,14 +182,14 @@ type ExchangeEvent struct {
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
-//	            other_user    a login with an old ID has ended the session of another user to which that ID led
+//	            other_user    a request came with an old ID and logged in: the ID led to another user's session
 //	ended_open                it ended while a request had it open, whose context ends now
-//	lost        lease         the holder's lock has expired, or Redis was away for too long
+//	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock
 //	            changed       another request has changed the record
 //	            ended         the session was ended
-//	            gone          the record was deleted or evicted, or has expired
+//	            gone          the lock or the record was deleted or evicted, has expired, or was lost in a failover
 //	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or it
 //	                          is not known whether the holder's own commit was stored. A commit that has certainly
 //	                          failed loses no lock

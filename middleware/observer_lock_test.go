@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,6 +187,19 @@ func TestLeasesAreObserved(t *testing.T) {
 		if e := w.one(t); e.Kind != "lost" {
 			t.Errorf("%+v", e)
 		}
+
+		evicted := v.hold(s.URL + "/pause")
+		w.takeAll()
+		for _, key := range r.Keys(t) {
+			if strings.HasSuffix(key, ".lock") {
+				r.Do(t, "DEL", key)
+			}
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if got := happenings(w.takeAll()); !slices.Contains(got, "lost gone") {
+			t.Errorf("without the lock's key: %q", got)
+		}
+		evicted().want(t, 503, "*")
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
-// A Request is what one request of this process does with its session now, or who holds a session elsewhere that
-// requests of this process wait for.
+// A Request is what one request of this process does with its session now, or a holder in another process for whose
+// session requests of this process wait.
 type Request struct {
 	// Session is the public ID.
 	Session string
@@ -27,9 +27,10 @@ type Request struct {
 }
 
 // Requests returns the requests of this process that hold a session, wait for one, or have one open, as they are now.
-// The sessions come in the order in which they were acquired, and of each session first the holder, then those who
-// wait, in their order in line, then the others. Requests asks nobody, and makes no request wait for longer than it
-// takes to copy a list.
+// The sessions come in the order in which their holders acquired them. A session without a holder stands in this order by
+// its first waiter, or else by its oldest request. Of each session the holder comes first, then those who wait, in their
+// order in line, then the others. Requests does not ask Redis, and makes no request wait for longer than it takes to copy
+// a list.
 //
 // Requests that wait are those of all Sessions of the same store. A request whose session is new and not stored yet is
 // not among them. Of a session whose holder is in another process, the holder is the last that was found.

@@ -78,7 +78,7 @@ package records
 //	  Ticket.Compete         internal/lease/contest.go         at the head of the line: tries, and rests in between
 //	    taking.Take          internal/records/take.go          one try; if it succeeds, a tenure begins
 //	      taking.plainly     internal/records/take.go          by plain commands; in unusual cases take.lua follows
-//	        Runner.RoundTripPlain internal/scripting/roundtrip.go  sends them once
+//	        Runner.RoundTripPlain internal/scripting/roundtrip.go  sends them
 //	          Redigo.Do      locker/transport/redigo.go        gives them to a connection
 //	            link.write   locker/transport/link.go          sends them, together with commands of other requests
 //	  tenure.start           internal/records/tenure.go        the lock is acquired; from now on an alarm renews it

@@ -167,8 +167,8 @@ func why(lost error) string {
 		err error
 		how string
 	}{
-		{errChanged, "changed"}, {errEnded, "ended"}, {errGone, "gone"},
-		{lease.ErrMaxHold, "max_hold"}, {lease.ErrLeaseOver, "lease"}, {lease.ErrKeyGone, "lease"}, {ErrUnavailable, "unavailable"},
+		{errChanged, "changed"}, {errEnded, "ended"}, {errGone, "gone"}, {lease.ErrKeyGone, "gone"},
+		{lease.ErrMaxHold, "max_hold"}, {lease.ErrLeaseOver, "lease"}, {ErrUnavailable, "unavailable"},
 	} {
 		if errors.Is(lost, w.err) {
 			return w.how

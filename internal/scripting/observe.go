@@ -2,6 +2,7 @@ package scripting
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 // An Exchange is one sending of commands, and their replies, as an observer sees it. Package middleware documents the
-// fields.
+// fields, and converts an Exchange to its ExchangeEvent: so both have the same fields in the same order, and all are public.
 type Exchange struct {
 	Script         string
 	Command        string
@@ -87,6 +88,9 @@ func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	}
 	if why, ok := err.(deferred); ok {
 		x.Err = why.refused()
+	}
+	if x.Err != nil && errors.Is(x.Err, transport.ErrRefused) { // it was certainly not sent
+		x.Sent = 0
 	}
 }
 

@@ -23,6 +23,9 @@ func watch(r *Runner) (all *[]string) {
 		switch {
 		case errors.Is(x.Err, transport.ErrRefused):
 			failure = " refused"
+			if x.Sent > 0 {
+				failure += ", though sent"
+			}
 		case x.Err != nil:
 			failure = " maybe done"
 		}

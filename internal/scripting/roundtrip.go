@@ -86,19 +86,19 @@ func (r *Runner) retries(ctx context.Context, err error, waits *deferral, repeat
 		err = why.ended(ctx)
 	}
 	err = waits.explain(err, r.timeout)
-	before := *repeats
-	again := Broken(err) && before < maxRepeats
-	if before > 0 {
+	earlier := *repeats
+	again := Broken(err) && earlier < maxRepeats
+	if earlier > 0 {
 		err = maybeDone{err}
 	}
 	if !again {
 		return err
 	}
 	*repeats++
-	if before > 0 {
+	if earlier > 0 {
 		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*before)))):
+		case <-ctx.Done(): // the next try fails at once, with the error of an ended context
+		case <-time.After(time.Duration(Chance() * float64(time.Millisecond<<(2*earlier)))):
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func (r *Runner) eval(ctx context.Context, end time.Time, slot string, x RoundTr
 
 // RoundTripPlain sends commands without a script. If Redis defers one of the commands, RoundTripPlain sends all of
 // them again, since the effect of one command may depend on another. If no time is left for that, some of the
-// commands may have been done.
+// commands may have been done. If the connection breaks, RoundTripPlain returns the error.
 //
 // The replies have no number: each reply must show by itself to which call it belongs. If Redis refuses the first
 // command, that refusal is the error, and there are replies as well, unless Redis is full.

@@ -1,8 +1,10 @@
 // Package scripting runs Lua scripts on Redis, over any [transport.Client].
 //
 //   - A round trip is commands and a script behind them, sent as one write. A plain one has no script.
-//   - A try is one sending of a round trip. If its connection breaks, the round trip is tried again. So scripts
-//     must be safe to repeat with the same arguments.
+//   - A try is one sending of a round trip, and an exchange is what an observer is told of it. If its connection
+//     breaks, a round trip with a script is tried again. So scripts must be safe to repeat with the same arguments. A
+//     plain one is not: its caller decides what to send then, as take.go, load.go, alive.go and user_list.go do in
+//     package records.
 //   - A refusal is an error that Redis replies. Redis defers a command if it refuses the command now, but will
 //     execute it soon.
 //   - A call has a number, which comes back in its reply. A reply with another number is stray.

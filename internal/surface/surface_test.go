@@ -46,7 +46,7 @@ func TestExportedNames(t *testing.T) {
 	}
 }
 
-// exported returns the names of types, functions, variables and constants, and of the methods of types.
+// exported returns the names of types, functions, variables and constants, and of the methods and fields of types.
 func exported(t *testing.T, pkg string) (names []string) {
 	t.Helper()
 	add := func(parts ...string) {
@@ -72,11 +72,9 @@ func exported(t *testing.T, pkg string) (names []string) {
 						}
 					case *ast.TypeSpec:
 						add(spec.Name.Name)
-						if methods, ok := spec.Type.(*ast.InterfaceType); ok {
-							for _, method := range methods.Methods.List {
-								for _, name := range method.Names {
-									add(spec.Name.Name, name.Name)
-								}
+						for _, member := range members(spec.Type) {
+							for _, name := range member.Names {
+								add(spec.Name.Name, name.Name)
 							}
 						}
 					}
@@ -86,6 +84,17 @@ func exported(t *testing.T, pkg string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// members returns the methods of an interface, or the fields of a struct.
+func members(of ast.Expr) []*ast.Field {
+	switch of := of.(type) {
+	case *ast.InterfaceType:
+		return of.Methods.List
+	case *ast.StructType:
+		return of.Fields.List
+	}
+	return nil
 }
 
 // parse returns the files of a package without its tests.
