@@ -46,10 +46,13 @@ func (o *observer) tracer(server trace.Span) trace.Tracer {
 
 // requestAttributes are for the server's span, so that traces can be searched for requests that waited.
 func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.KeyValue {
-	attributes := append(make([]attribute.KeyValue, 0, 12),
+	attributes := append(make([]attribute.KeyValue, 0, 14),
 		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome),
 		waitKey.Float64(e.Waited.Seconds()), holdKey.Float64(e.Held.Seconds()),
 		passedKey.Bool(e.Passed), runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
+	if e.Outcome == "failed" && e.Route != "" { // perhaps before it came to the router, so the server does not know the route
+		attributes = append(attributes, semconv.HTTPRoute(pathOf(e.Route)))
+	}
 	if kind := kindOf(e); kind != "" {
 		attributes = append(attributes, failureKey.String(kind))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
@@ -181,6 +183,16 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 			spans := ended()
 			same(t, lines(spans[:len(spans)-1], start), c.spans...)
 		})
+	}
+}
+
+// The server's span of a request that failed before it came to the router has the route.
+func TestTraceOfARefusedRequest(t *testing.T) {
+	t.Parallel()
+	ctx, ended := sampled(t)
+	traced(Options{}).Observe(ctx, &middleware.RequestEvent{Method: "POST", Route: "example.com/cart", Outcome: "failed", Kind: "too_many_waiters"})
+	if server := ended()[0]; !slices.Contains(server.Attributes(), semconv.HTTPRoute("/cart")) {
+		t.Errorf("%v", server.Attributes())
 	}
 }
 
