@@ -58,7 +58,7 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
   latchkey users                        who is logged in, by number of sessions
   latchkey list --user U | ID... | -    a user's sessions, or these; - is stdin
   latchkey show ID [--values]           one session; its values with the flag
-  latchkey end ID... | -                ends them, even if requests hold them
+  latchkey end ID... | -                ends sessions, also those in use
   latchkey end --user U [--except ID]   ends all sessions of a user
   latchkey locks, latchkey watch        who holds which session; every second
   latchkey top                          the busiest sessions, and who waits
@@ -66,7 +66,7 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
   latchkey doctor                       what is wrong with Redis's settings
   latchkey version, latchkey completion bash|zsh|fish
 
-Flags of all commands above; latchkey COMMAND --help shows those of one:
+Flags of every command; latchkey COMMAND --help shows those of its own:
   --redis URL           default: LATCHKEY_REDIS, or redis://127.0.0.1:6379
                         cluster    redis://host:port?addr=host2:port
                         Sentinel   redis://host:port?addr=…&master_set=NAME
@@ -89,6 +89,6 @@ func (c *command) help() string {
 		value, about := flag.UnquoteUsage(f)
 		fmt.Fprintf(&b, "  %-16s  %s\n", strings.TrimSpace("--"+name+" "+value), about)
 	}
-	b.WriteString("latchkey --help shows the flags of all commands.\n")
+	b.WriteString("latchkey --help shows the flags that every command has.\n")
 	return b.String()
 }

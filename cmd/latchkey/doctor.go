@@ -15,8 +15,8 @@ const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version
 memory, persistence, replicas, rights, round trip, clock; each node of a
 cluster, each Sentinel. A line with "wrong" says what to set, and makes the exit
 status 1. A line with "note" depends on your needs. A command below a line is
-what to run on that node. Nothing is changed. store/SYMPTOMS.md says what
-mistakes look like in a program's log.
+for that node, or for a shell if it begins with redis-cli. Nothing is changed.
+store/SYMPTOMS.md says what mistakes look like in a program's log.
 `
 
 // The levels of a finding.

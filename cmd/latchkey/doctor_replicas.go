@@ -35,7 +35,7 @@ func (d *diagnosis) replicas() {
 		if d.redis.option.Sentinel.MasterSet != "" { // then the Sentinels' findings say what it is for
 			level = fine
 		}
-		d.say(level, "replicas", "it has no replica: while it is down its sessions are unavailable, and if its disk is lost so are they: add a replica")
+		d.say(level, "replicas", "it has no replica: add one; otherwise its sessions are unavailable while it is down, and lost if its disk is lost")
 		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
 			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
 				"writes are refused (NOREPLICAS): add a replica, or set it to 0", least).set("min-replicas-to-write", "0")

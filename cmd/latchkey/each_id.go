@@ -33,7 +33,7 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 		switch err := errs[i]; {
 		case err == nil:
 			done = append(done, id)
-		case errors.Is(err, errNotTried), j.ctx.Err() != nil:
+		case errors.Is(err, errNotTried), j.ctx.Err() != nil && !errors.Is(err, errInterrupted):
 			untried++
 		default:
 			failed++

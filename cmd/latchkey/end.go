@@ -13,8 +13,8 @@ import (
 const endAbout = `Ends sessions, by their ids or those of a user, at once. Requests that hold them
 cannot save any more, and the users must log in again. With - the ids come from
 stdin, one a line; all lines are checked before a session is ended. An unknown
-id is an error, but the others are ended; after --except it is an error, and
-none is ended. A user without sessions is no error.
+id is an error; the other sessions are still ended. An unknown id after --except
+is an error, and no session is ended. A user without sessions is no error.
 `
 
 func checkEnd(o *options) error {
@@ -95,6 +95,8 @@ func endOne(j *job, st *store.Store, id string) error {
 		return fmt.Errorf("session %s: it was ended before", id)
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
+	case err != nil && j.ctx.Err() != nil: // Redis may have ended it, or may still do so
+		return fmt.Errorf("session %s: %w: perhaps it is ended", id, errInterrupted)
 	default:
 		return j.ofStore(err, j.recordKey(id))
 	}

@@ -13,14 +13,15 @@ const headSize = 160
 type head struct {
 	created time.Time
 	gone    bool      // it is a tombstone
-	ended   time.Time // zero if not known
+	ended   time.Time // or renewed; zero if not known
+	renewed bool      // the tombstone leads to a new id
 	idle    time.Duration
 	until   time.Time // of a session that is remembered
 	sealed  bool
 }
 
 var (
-	headForm  = regexp.MustCompile(`^\{"v":2,"s":"\w+",(?:"gone":(\d+)(?:,"(?:to|sealed)":"[^"]*")?\}$|"c":(\d+)(?:,"g":\d+)?(?:,"i":(\d+))?(?:,"u":(\d+))?)`)
+	headForm  = regexp.MustCompile(`^\{"v":2,"s":"\w+",(?:"gone":(\d+)(,"(?:to|sealed)":"[^"]*")?\}$|"c":(\d+)(?:,"g":\d+)?(?:,"i":(\d+))?(?:,"u":(\d+))?)`)
 	plainForm = regexp.MustCompile(`^(?:,"[a-z]":(?:\d+|"[^"\\]*"))*,"([de])":`)
 )
 
@@ -31,8 +32,9 @@ func parseHead(text string) (h head, ok bool) {
 		return head{}, false
 	}
 	h.gone = found[1] != ""
-	h.ended, h.created, h.until = milliseconds(found[1]), milliseconds(found[2]), milliseconds(found[4])
-	idle, _ := strconv.ParseInt(found[3], 10, 64)
+	h.renewed = found[2] != ""
+	h.ended, h.created, h.until = milliseconds(found[1]), milliseconds(found[3]), milliseconds(found[5])
+	idle, _ := strconv.ParseInt(found[4], 10, 64)
 	h.idle = time.Duration(idle) * time.Millisecond
 	if data := plainForm.FindStringSubmatch(text[len(found[0]):]); data != nil {
 		h.sealed = data[1] == "e"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 // A command that waits for a silent node of a cluster can be interrupted at once. It says nothing of the other nodes,
@@ -61,6 +62,19 @@ func asked(t *testing.T, silent net.Listener) {
 	}
 }
 
+// If end is interrupted, it names the session that it was ending, which may be ended.
+func TestInterruptedWhileItEnds(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	ids := guests(t, opened(t, r.URL, store.Options{}), 2)
+	r.Do(t, "CLIENT", "PAUSE", "600000", "WRITE")
+	interrupt(t, calling(t, r.URL, append([]string{"end", "--timeout", "10m"}, ids...)...), func() {
+		redistest.Eventually(t, "it is ending a session", func() bool {
+			return strings.Contains(string(r.Do(t, "INFO", "clients").([]byte)), "blocked_clients:1\r\n")
+		})
+	}, "latchkey: session "+ids[0]+": interrupted: perhaps it is ended\n")
+}
+
 func TestInterruptedWhileItReads(t *testing.T) {
 	t.Parallel()
 	c := calling(t, "redis://127.0.0.1:1", "end", "-")
@@ -76,8 +90,9 @@ func TestInterruptedWhileItReads(t *testing.T) {
 	})
 }
 
-// interrupt runs a command, and interrupts it as soon as ready returns. The command must end, and say only that.
-func interrupt(t *testing.T, c *exec.Cmd, ready func()) {
+// interrupt runs a command, and interrupts it as soon as ready returns. The command must end, and say only that, after
+// these lines.
+func interrupt(t *testing.T, c *exec.Cmd, ready func(), before ...string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	c.Stdout, c.Stderr = &stdout, &stderr
@@ -91,7 +106,7 @@ func interrupt(t *testing.T, c *exec.Cmd, ready func()) {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // for the exit status, which is asked below
-	if code := c.ProcessState.ExitCode(); code != exitError || stdout.Len() > 0 || stderr.String() != "latchkey: interrupted\n" {
+	if code := c.ProcessState.ExitCode(); code != exitError || stdout.Len() > 0 || stderr.String() != strings.Join(before, "")+"latchkey: interrupted\n" {
 		t.Errorf("%q: exit %d, %q, %q", c.Args[1:], code, stdout.String(), stderr.String())
 	}
 }

@@ -15,12 +15,14 @@ const locksAbout = `Shows which sessions are held now, the longest first: since 
 process and request, what is left of the lease, which a live holder extends,
 and how many other processes wait. Requests that wait in the holder's own
 process are not counted.
-It looks for locks by SCAN on each master, with pauses.
+It looks for locks by SCAN on each master, with pauses. With --limit it shows
+those that are held longest.
 `
 
 // A look is what locks and watch see at once.
 type look struct {
-	Locks []holder `json:"locks"`
+	Locks []holder `json:"locks"` // the longest first; at most --limit
+	Held  int      `json:"held"`  // with those that --limit leaves out
 	Away  []away   `json:"away"`
 }
 
@@ -37,30 +39,27 @@ func locks(j *job) error {
 	return cmp.Or(err, found(seen.Away))
 }
 
-// holders returns the holders of sessions, the longest first.
+// holders looks for all that is held.
 func (j *job) holders() (look, error) {
 	held := []holder{}
-	wanted := func(more int) bool { return j.limit == 0 || len(held)+more < j.limit }
 	gone, err := j.eachMaster(func(n *node) error {
-		if !wanted(0) {
-			return nil
-		}
 		var here []holder
 		err := n.sweep(j.ctx, j.pattern(".lock"), search, func(keys []string) (bool, error) {
 			found, err := j.holdersOf(n, keys)
 			here = append(here, found...)
-			return wanted(len(here)), err
+			return true, err
 		}, func(int) {})
 		if err == nil {
 			held = append(held, here...)
 		}
 		return err
 	})
-	if !wanted(0) {
-		held = held[:j.limit]
-	}
 	slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(b.Held, a.Held) })
-	return look{held, gone}, err
+	seen := look{held, len(held), gone}
+	if j.limit > 0 {
+		seen.Locks = held[:min(j.limit, len(held))]
+	}
+	return seen, err
 }
 
 // holdersOf reads locks by their keys.
@@ -93,6 +92,9 @@ func (j *job) printLook(w io.Writer, seen look) {
 	switch {
 	case len(seen.Locks) > 0:
 		printHolders(w, seen.Locks)
+		if len(seen.Locks) < seen.Held {
+			fmt.Fprintf(w, "%s held; --limit 0 shows all\n", plural(int64(seen.Held), "session"))
+		}
 	case len(seen.Away) > 0:
 		fmt.Fprintln(w, j.noneHeld()+", as far as is known")
 	default:

@@ -55,19 +55,19 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 		"except": func(n string) { f.Var(&o.except, n, "`ID` is not ended; may be given several times") },
 		"values": func(n string) { f.BoolVar(&o.values, n, false, "show the session's values, too: personal data") },
 		"ttl": func(n string) {
-			f.DurationVar(&o.ttl, n, 0, "the idle timeout is `D`: says when sessions were last used")
+			f.DurationVar(&o.ttl, n, 0, "the program's TTL is `D`: shows when sessions were last used")
 		},
 		"lifetime": func(n string) {
-			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the absolute timeout is `D` (24h): with --ttl")
+			f.DurationVar(&o.lifetime, n, records.DefaultLifetime, "the program's Lifetime is `D` (24h); only used with --ttl")
 		},
 		"limit": func(n string) {
 			switch c.name {
 			case "users":
 				f.IntVar(&o.limit, n, 20, "show at most `N` users (20; 0: all)")
-			case "top":
+			case "locks", "watch", "top":
 				f.IntVar(&o.limit, n, 0, "show at most `N` sessions (0: all)")
 			default:
-				f.IntVar(&o.limit, n, 0, "stop after `N` (0: never)")
+				f.IntVar(&o.limit, n, 0, "stop after `N` sessions (0: never)")
 			}
 		},
 		"count":   func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
@@ -111,7 +111,7 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		return nil, errHelp
 	}
 	name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	if name == "v" {
+	if name == "v" && slices.Contains(c.flags, "verbose") {
 		name = "verbose"
 	}
 	f := flags.Lookup(name)

@@ -172,7 +172,11 @@ func size(n float64) string {
 
 // plural writes 1 lock, 2 locks.
 func plural(n int64, word string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(word, "s"):
+		word += "es"
+	default:
 		word += "s"
 	}
 	return grouped(n) + " " + word

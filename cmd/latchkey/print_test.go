@@ -86,8 +86,8 @@ func TestParseHead(t *testing.T) {
 		begun + `"c":5,"g":001700000000123,"i":1,"u":7,"d":["ann","",{"e":1}]}`: {created: at(5), idle: time.Millisecond, until: at(7)},
 		begun + `"gone":1700000000123}`:                                         {gone: true, ended: at(1700000000123)},
 		begun + `"gone":0}`:                                                     {gone: true},
-		begun + `"gone":0,"to":"abc"}`:                                          {gone: true},
-		begun + `"gone":0,"sealed":"a-_"}`:                                      {gone: true},
+		begun + `"gone":0,"to":"abc"}`:                                          {gone: true, renewed: true},
+		begun + `"gone":0,"sealed":"a-_"}`:                                      {gone: true, renewed: true},
 	} {
 		if got, ok := parseHead(text); !ok || got != want {
 			t.Errorf("%s is %+v, %v; want %+v", text, got, ok, want)

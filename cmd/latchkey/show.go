@@ -89,8 +89,10 @@ func (j *job) look(id string) (*session, error) {
 		return nil, err
 	case h.gone && h.ended.IsZero():
 		return nil, fmt.Errorf("session %s: %w", id, errEnded)
+	case h.renewed:
+		return nil, fmt.Errorf("session %s: it got a new id %s", id, ago(h.ended, now))
 	case h.gone:
-		return nil, fmt.Errorf("session %s: it was ended %s, or got a new id", id, ago(h.ended, now))
+		return nil, fmt.Errorf("session %s: it was ended %s", id, ago(h.ended, now))
 	}
 	number := func(i int) int64 { n, _ := replies[i].AsInt64(); return n }
 	s := &session{Session: id, Created: h.created, Encrypted: h.sealed, Bytes: number(1)}

@@ -84,7 +84,7 @@ func TestWhoHolds(t *testing.T) {
 	if text := must(t, s.URL, "locks"); text != "no session with the prefix \"latchkey:\" is held\n" {
 		t.Errorf("locks: %q", text)
 	}
-	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"away":[]}`+"\n" {
+	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"held":0,"away":[]}`+"\n" {
 		t.Errorf("locks --json: %q", text)
 	}
 	hold(t, st, first, "POST /order")
@@ -113,13 +113,28 @@ func TestWhoHolds(t *testing.T) {
 	if strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 3 {
 		t.Errorf("locks: %q", text)
 	}
-	if some := decoded[look](t, s.URL, "locks", "--limit", "1").Locks; len(some) != 1 {
-		t.Errorf("limited to one: %+v", some)
-	}
 	contains(t, must(t, s.URL, "show", first), "state      held by "+all[0].Process+" POST /order for ", "; 2 waiting\n")
 	if found := decoded[session](t, s.URL, "show", first); found.Holder == nil || found.Holder.Waiting != 2 {
 		t.Errorf("%+v", found.Holder)
 	}
+}
+
+// With --limit, locks and watch show those that are held longest, whatever Redis finds first, and count all.
+func TestLocksHeldLongest(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	ids := guests(t, st, 20)
+	hold(t, st, first, "POST /slow")
+	time.Sleep(10 * time.Millisecond) // so that it is the longest
+	for _, id := range ids {
+		hold(t, st, id, "POST /quick")
+	}
+	if seen := decoded[look](t, s.URL, "locks", "--limit", "1"); len(seen.Locks) != 1 || seen.Locks[0].Session != first || seen.Held != 21 {
+		t.Errorf("%+v", seen)
+	}
+	contains(t, must(t, s.URL, "locks", "--limit", "1"), first, "\n21 sessions held; --limit 0 shows all\n")
+	seen := look{Locks: []holder{{Session: first}}, Held: 21}
+	contains(t, (&job{}).watchPicture(seen, time.Now()).text, "21 sessions held\n", first)
 }
 
 // If a key does not hold a session or a lock, the commands say so, and do not fail otherwise.
@@ -141,10 +156,14 @@ func TestWhatIsNoSession(t *testing.T) {
 		fails(t, call(t, s.URL, "show", first), exitError, "cannot be read")
 	}
 	begin(t, st, second, "{}")
-	if err := hold(t, st, second, "").Destroy(t.Context()); err != nil {
+	if err := hold(t, st, second, "").Renew(t.Context(), id(1), []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, call(t, s.URL, "show", second), exitError, "it was ended ", " ago, or got a new id")
+	fails(t, call(t, s.URL, "show", second), exitError, "it got a new id ", " ago")
+	if err := hold(t, st, id(1), "").Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, call(t, s.URL, "show", id(1)), exitError, "it was ended ", " ago")
 	s.Do(t, "SET", key, `{"v":2,"s":"endedOffTheList0","gone":0}`)
 	fails(t, call(t, s.URL, "show", first), exitError, "it was ended a moment ago")
 	fails(t, call(t, s.URL, "show", first, "--prefix", "other:"), exitError, "there is none")

@@ -26,6 +26,7 @@ type tally struct {
 	Owned      int64  `json:"of_users"`   // sessions of users
 	Users      int64  `json:"users"`      // with sessions, now or a while ago
 	Ended      int64  `json:"ended"`      // less than a minute ago
+	Renewed    int64  `json:"renewed"`    // ids that were replaced by others less than a minute ago
 	Held       int64  `json:"held"`       // sessions with a lock
 	Endless    int64  `json:"endless"`    // sessions without a timeout
 	Unreadable int64  `json:"unreadable"` // records of another program or version
@@ -102,6 +103,7 @@ func (t *tally) merge(other *tally) {
 	t.Owned += other.Owned
 	t.Users += other.Users
 	t.Ended += other.Ended
+	t.Renewed += other.Renewed
 	t.Held += other.Held
 	t.Endless += other.Endless
 	t.Unreadable += other.Unreadable
@@ -182,6 +184,9 @@ func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, 
 	switch {
 	case !ok:
 		t.Unreadable++
+		return nil
+	case h.renewed:
+		t.Renewed++
 		return nil
 	case h.gone:
 		t.Ended++

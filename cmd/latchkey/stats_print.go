@@ -46,9 +46,9 @@ func (s *survey) print() error {
 	if s.json {
 		return s.printJSON(r)
 	}
-	rows := [][]string{{"MASTER", ">SESSIONS", ">OF USERS", ">USERS", ">HELD", ">ENDED", ">OTHER KEYS"}}
+	rows := [][]string{{"MASTER", ">SESSIONS", ">OF USERS", ">USERS", ">HELD", ">ENDED", ">RENEWED", ">OTHER KEYS"}}
 	row := func(name string, t *tally) {
-		rows = append(rows, []string{name, grouped(t.Sessions), grouped(t.Owned), grouped(t.Users), grouped(t.Held), grouped(t.Ended), grouped(t.Others)})
+		rows = append(rows, []string{name, grouped(t.Sessions), grouped(t.Owned), grouped(t.Users), grouped(t.Held), grouped(t.Ended), grouped(t.Renewed), grouped(t.Others)})
 	}
 	for _, t := range s.nodes {
 		row(t.Address, t)

@@ -54,6 +54,9 @@ func TestStats(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := hold(t, st, id(10), "").Renew(t.Context(), id(n), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
 	hold(t, st, id(20), "")
 	s.Do(t, "SET", "latchkey:{"+id(21)+"}", "junk")
 	s.Do(t, "PERSIST", "latchkey:{"+id(22)+"}")
@@ -62,7 +65,7 @@ func TestStats(t *testing.T) {
 	s.Do(t, "SET", "another", "1")
 
 	got := decoded[report](t, s.URL, "stats")
-	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Held: 1, Endless: 1, Unreadable: 1, Others: 1}
+	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Renewed: 1, Held: 1, Endless: 1, Unreadable: 1, Others: 1}
 	if !reflect.DeepEqual(got.tally, want) {
 		t.Errorf("%+v, want %+v", got.tally, want)
 	}

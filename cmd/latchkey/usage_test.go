@@ -23,6 +23,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doc"}, "unknown command doc: do you mean doctor?"},
 		{[]string{"list", "-u", "ann"}, "list has no flag -u: do you mean --user?"},
 		{[]string{"list", "--usr=ann"}, "list has no flag --usr: do you mean --user?"},
+		{[]string{"locks", "-v"}, "locks has no flag -v;"},
 		{[]string{"show", "x"}, "an argument of 1 byte is no"},
 		{[]string{"--json"}, "the command comes first"},
 		{[]string{"redis://:" + secret + "@127.0.0.1"}, "unknown command;"},

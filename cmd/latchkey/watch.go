@@ -22,7 +22,7 @@ func watch(j *job) error {
 
 func (j *job) watchPicture(seen look, now time.Time) picture {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(len(seen.Locks)), "session"))
+	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(seen.Held), "session"))
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
 	switch {
 	case len(seen.Locks) > 0:
