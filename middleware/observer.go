@@ -81,7 +81,7 @@ type RequestEvent struct {
 	Committed time.Time // its last commit had succeeded, if only by finding nothing to store
 	Done      time.Time // the handler had returned, and the session was saved
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
-	// was stored. Both contain their exchanges with Redis. A request that opens its session again adds to both.
+	// was stored. Both contain their round trips to Redis. A request that opens its session again adds to both.
 	Waited, Held time.Duration
 	// Queue is how many requests of this process were waiting for the session when this one first asked for the lock. The
 	// holder is not one of them. A request that is acquiring the lock is.
@@ -99,8 +99,8 @@ type RequestEvent struct {
 	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
 	// the session could not be opened.
 	Runs int
-	// RoundTrips is how many round trips to Redis the request has made: how many ExchangeEvents it has. A commit may also store the changes of other
-	// requests, which then need none.
+	// RoundTrips is how many round trips to Redis the request has made: how many ExchangeEvents it has. A commit may also
+	// store the changes of other requests, which then need none.
 	RoundTrips int
 	// Bytes is the size of the session's record as it was last read or written by the request.
 	Bytes int

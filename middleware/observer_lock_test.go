@@ -196,8 +196,14 @@ func TestLeasesAreObserved(t *testing.T) {
 			}
 		}
 		time.Sleep(1500 * time.Millisecond)
-		if got := happenings(w.takeAll()); !slices.Contains(got, "lost gone") {
+		all := w.takeAll()
+		if got := happenings(all); !slices.Contains(got, "lost gone") {
 			t.Errorf("without the lock's key: %q", got)
+		}
+		for _, e := range all {
+			if e, ok := e.(*middleware.SessionEvent); ok && e.What == "extended" && !errors.Is(e.Err, store.ErrLost) {
+				t.Errorf("its lease was extended: %v", e.Err)
+			}
 		}
 		evicted().want(t, 503, "*")
 	})

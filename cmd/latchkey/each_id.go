@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,12 +29,12 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 		}
 		return j.ids, nil
 	}
-	var failed, untried int64
+	untried, failed := int64(0), int64(0)
 	for i, id := range j.ids {
 		switch err := errs[i]; {
 		case err == nil:
 			done = append(done, id)
-		case errors.Is(err, errNotTried), j.ctx.Err() != nil && !errors.Is(err, errInterrupted):
+		case errors.Is(err, errNotTried):
 			untried++
 		default:
 			failed++
@@ -67,7 +68,11 @@ func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
 			return false
 		}
 		errs[i] = f(j.ids[i])
-		if _, ofRedis := errors.AsType[failure](errs[i]); ofRedis && oneServer {
+		_, ofRedis := errors.AsType[failure](errs[i])
+		switch {
+		case j.ctx.Err() != nil && (ofRedis || errs[i] == errInterrupted || errors.Is(errs[i], context.Canceled)):
+			errs[i] = errNotTried // what failed is the interrupt, and nothing has happened
+		case ofRedis && oneServer:
 			stop.Store(true)
 		}
 		return true

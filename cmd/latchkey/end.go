@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -40,7 +41,7 @@ func end(j *job) error {
 	}
 	defer st.Close()
 	if j.user == "" {
-		ended, err := j.eachID(func(id string) error { return endOne(j, st, id) })
+		ended, err := j.eachID(func(id string) error { return j.endOne(st, id) })
 		if len(ended) == 0 && err != nil && !errors.Is(err, errFound) {
 			return err
 		}
@@ -51,7 +52,7 @@ func end(j *job) error {
 	}
 	ended, err := records.Of(st).EndUser(j.ctx, j.user, j.except...)
 	if err != nil {
-		return j.ofStore(err, j.listKey(st, j.user))
+		return j.ofEnd(err, j.listKey(st, j.user), "sessions of the user are ended")
 	}
 	j.tidy(j.ctx, ended)
 	j.hintIfNone(len(ended))
@@ -87,19 +88,33 @@ func (j *job) printEnded(ended []string) error {
 	return nil
 }
 
-func endOne(j *job, st *store.Store, id string) error {
+func (j *job) endOne(st *store.Store, id string) error {
 	switch err := records.Of(st).End(j.ctx, id); {
+	case err == nil:
+		return nil
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)
 	case errors.Is(err, store.ErrGone):
-		return fmt.Errorf("session %s: it was ended before", id)
+		_, why := j.look(id) // perhaps it has a new id, and was not ended
+		return cmp.Or(why, fmt.Errorf("session %s: it was ended before", id))
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
-	case err != nil && j.ctx.Err() != nil: // Redis may have ended it, or may still do so
-		return fmt.Errorf("session %s: %w: perhaps it is ended", id, errInterrupted)
 	default:
-		return j.ofStore(err, j.recordKey(id))
+		return j.ofEnd(err, j.recordKey(id), "it is ended")
 	}
+}
+
+// ofEnd explains an error of the store, which has used a key to end sessions. Unless Redis has certainly done nothing,
+// it also says what may have happened.
+func (j *job) ofEnd(err error, key, perhaps string) error {
+	nothing := !errors.Is(err, store.ErrUnavailable) || errors.Is(err, transport.ErrRefused)
+	if err = j.ofStore(err, key); j.ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if nothing {
+		return err
+	}
+	return fmt.Errorf("%w: perhaps %s", err, perhaps)
 }
 
 func noSession(id string) error {

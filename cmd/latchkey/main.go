@@ -95,7 +95,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	if err == nil || c.name == "doctor" && o.redis.Sentinel.MasterSet != "" { // the Sentinels can be asked
 		err = c.run(&job{ctx, o, r, out, err})
 	}
-	if cause := context.Cause(ctx); cause != nil && err != nil {
+	if ctx.Err() != nil && err != nil && !errors.Is(err, errInterrupted) {
 		return errInterrupted
 	}
 	return err

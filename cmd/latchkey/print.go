@@ -172,11 +172,7 @@ func size(n float64) string {
 
 // plural writes 1 lock, 2 locks.
 func plural(n int64, word string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(word, "s"):
-		word += "es"
-	default:
+	if n != 1 {
 		word += "s"
 	}
 	return grouped(n) + " " + word

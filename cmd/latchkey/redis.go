@@ -69,7 +69,7 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 }
 
 // endingWith returns a dialer of connections that are closed when ctx ends. A call that connects first ignores its own
-// context until the server has greeted it, which a frozen server never does.
+// context from when it has dialled until the server has greeted it, which a frozen server never does.
 func endingWith(ctx context.Context, dial dialer) dialer {
 	return func(call context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 		conn, err := dial(call, address, d, config)

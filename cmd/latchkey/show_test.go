@@ -159,7 +159,9 @@ func TestWhatIsNoSession(t *testing.T) {
 	if err := hold(t, st, second, "").Renew(t.Context(), id(1), []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, call(t, s.URL, "show", second), exitError, "it got a new id ", " ago")
+	for _, command := range []string{"show", "end", "list"} {
+		fails(t, call(t, s.URL, command, second), exitError, "it got a new id ", " ago")
+	}
 	if err := hold(t, st, id(1), "").Destroy(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ const statsAbout = `Counts sessions, and says how large and how old they are. It
 SCAN on one master after another, in batches of 50 keys. After each batch it
 pauses for twice the time of the batch, so that Redis has time for others: a
 million sessions take most of a minute. With --limit it stops early.
-Keys that are made or deleted meanwhile may or may not be counted.
+Keys that are made or deleted meanwhile may or may not be counted. ENDED and
+RENEWED are ids that were ended, or replaced by new ones, in the last minute.
 `
 
 // memorySample: one in so many sessions is asked for its memory.

@@ -61,8 +61,8 @@ func (s *survey) print() error {
 	if r.Sessions > 0 {
 		fmt.Fprintln(s.out)
 		s.printSpreads(r)
-	} else if len(s.away) == 0 {
-		fmt.Fprintf(s.out, "no session has the prefix %q; --prefix names another\n", s.prefix)
+	} else if len(s.away) == 0 && r.Users+r.Ended+r.Renewed+r.Held+r.Unreadable+r.Others == 0 {
+		fmt.Fprintf(s.out, "no key has the prefix %q; --prefix names another\n", s.prefix)
 	}
 	for _, wrong := range []struct {
 		n    int64

@@ -94,7 +94,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 	looks, period := r.period()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s held, %s waiting; %s", moment(now), plural(int64(held), "session"),
-		plural(int64(waiting), "process"), plural(int64(looks), "look"))
+		grouped(int64(waiting)), plural(int64(looks), "look"))
 	if looks > 1 {
 		fmt.Fprintf(&b, " in %s", roughly(period))
 	}

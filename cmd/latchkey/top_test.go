@@ -111,13 +111,13 @@ func TestTopInAFile(t *testing.T) {
 	if len(looks) != 3 || looks[2] != "" || strings.Contains(text, "\x1b") {
 		t.Fatalf("%q", text)
 	}
-	contains(t, looks[0], "UTC  2 sessions held, 0 processes waiting; 1 look\nSESSION ", "BUSY", "WAITING", "HELD FOR", "PROCESS", "REQUEST",
+	contains(t, looks[0], "UTC  2 sessions held, 0 waiting; 1 look\nSESSION ", "BUSY", "WAITING", "HELD FOR", "PROCESS", "REQUEST",
 		first, " 100 % ", " POST /order", `web\ufffd[2J/7`, `GET /\ufffd[2J`)
 	contains(t, looks[1], "; 2 looks in ")
 	if limited := decoded[topReport](t, s.URL, "top", "--count", "1", "--limit", "1"); len(limited.Sessions) != 1 {
 		t.Errorf("%+v", limited)
 	}
-	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 sessions held, 0 processes waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
+	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 sessions held, 0 waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
 		t.Errorf("%q", none)
 	}
 }

@@ -80,7 +80,7 @@ func TestEnd(t *testing.T) {
 		if err := h.Save(t.Context(), []byte("{}")); err == nil {
 			t.Errorf("the holder of %s has saved it", id)
 		}
-		fails(t, call(t, s.URL, "end", id), exitError, id, "it was ended before")
+		fails(t, call(t, s.URL, "end", id), exitError, id, "it was ended ")
 		fails(t, call(t, s.URL, "show", id), exitError, id, "it was ended")
 	}
 	fails(t, call(t, s.URL, "end", first), exitError, first, "there is none")

@@ -2,8 +2,10 @@ package records
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -45,7 +47,7 @@ func (t *tenure) extend(now time.Time) {
 	t.arm(t.term.End())
 	err := readReply(t.exchange(ctx, now, x))
 	heard := time.Now()
-	t.engine.notice(ctx, heard, t.id, "extended", "", err)
+	t.engine.notice(ctx, heard, t.id, "extended", "", whyNotExtended(err))
 	lost := t.term.Answered(heard, err)
 	switch {
 	case t.over != nil:
@@ -56,6 +58,14 @@ func (t *tenure) extend(now time.Time) {
 	default:
 		t.arm(t.term.Renewal())
 	}
+}
+
+// whyNotExtended returns err as observers are told it: an ErrLost if Redis has replied that the lock is lost.
+func whyNotExtended(err error) error {
+	if errors.Is(err, lease.ErrLost) || errors.Is(err, lease.ErrExpired) || errors.Is(err, lease.ErrForeign) {
+		return lease.WhyLost(err)
+	}
+	return err
 }
 
 // renewInTime makes the alarm ring no later than the present hold needs it.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/locker/transport"
 	"github.com/a2139e8d/latchkey/middleware"
-	"github.com/a2139e8d/latchkey/store"
 )
 
 func TestExchange(t *testing.T) {
@@ -110,7 +109,6 @@ func TestFailure(t *testing.T) {
 		{io.EOF, "connection_closed"},
 		{fmt.Errorf("wrapped: %w", &transport.BrokenError{Cause: io.EOF}), "connection_closed"},
 		{&transport.BrokenError{Cause: os.ErrDeadlineExceeded}, "timeout"}, // of another exchange
-		{fmt.Errorf("%w: the session was ended", store.ErrLost), "lost"},
 		{errors.New("user ada: too many keys"), "_OTHER"},
 	} {
 		if got := failure(c.err); got != c.want {

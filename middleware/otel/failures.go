@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
-	"github.com/a2139e8d/latchkey/store"
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
@@ -31,8 +30,6 @@ func failure(err error) string {
 	}
 	var network net.Error
 	switch {
-	case errors.Is(err, store.ErrLost): // a lease that was to be extended
-		return "lost"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():

@@ -32,7 +32,7 @@ type Options struct {
 	// TracerProvider gets the spans; default: the provider of the span that the request's context has. A
 	// noop.TracerProvider switches spans off.
 	TracerProvider trace.TracerProvider
-	// LeaveRedis leaves the spans and the metric of the exchanges with Redis to the instrumentation of the Redis
+	// LeaveRedis leaves the spans and the metric of the round trips to Redis to the instrumentation of the Redis
 	// client, such as redisotel. Without it they would be there twice.
 	LeaveRedis bool
 	// SessionID adds the public ID of the session to spans, as session.id.

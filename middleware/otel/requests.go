@@ -11,7 +11,7 @@ import (
 
 // waits are the buckets for how long a request waits for a lock, in seconds, and holds those for how long it has it:
 // from less than a round trip to a little more than the defaults of LockWait and MaxHold. Who waits for all of LockWait,
-// which is 10 s, waits a little longer: so 10.5 s is a bound, and 10 s is not.
+// by default 10 s, waits a little longer: so 10.5 s is a bound, and 10 s is not.
 var (
 	waits = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10.5, 15}
 	holds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 15, 30, 60, 90}

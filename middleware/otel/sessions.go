@@ -1,7 +1,10 @@
 package otellatchkey
 
 import (
+	"errors"
+
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 	"go.opentelemetry.io/otel/attribute"
 )
 
@@ -64,7 +67,11 @@ func (s *sessions) measure(e *middleware.SessionEvent) {
 		return
 	}
 	key := sessionKey{how: e.How}
-	if e.What == "extended" { // How says why a lock was lost
+	switch { // How says why a lock was lost
+	case e.What != "extended":
+	case errors.Is(e.Err, store.ErrLost):
+		key.failure = "lost"
+	default:
 		key.failure = failure(e.Err)
 	}
 	series.of(key).Add(1)

@@ -3,9 +3,11 @@ package otellatchkey
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/store"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
@@ -20,6 +22,7 @@ func TestWhatHappensToSessions(t *testing.T) {
 		&middleware.SessionEvent{Session: "id", What: "lost", How: "lease", Err: errors.New("…")},
 		&middleware.SessionEvent{Session: "id", What: "extended"},
 		&middleware.SessionEvent{Session: "id", What: "extended", Err: context.DeadlineExceeded},
+		&middleware.SessionEvent{Session: "id", What: "extended", Err: fmt.Errorf("%w: the session was ended", store.ErrLost)},
 		&middleware.SessionEvent{Session: "id", What: "handed_over"},
 		&middleware.SessionEvent{Session: "id", What: "swept"},
 		&middleware.SessionEvent{Session: "id", What: "what a later version tells"})
@@ -31,6 +34,7 @@ func TestWhatHappensToSessions(t *testing.T) {
 		"latchkey.lock.lost latchkey.how=lease sum=1",
 		"latchkey.lock.extended sum=1",
 		"latchkey.lock.extended error.type=timeout sum=1",
+		"latchkey.lock.extended error.type=lost sum=1",
 		"latchkey.lock.handed_over sum=1",
 		"latchkey.lock.swept sum=1")
 }

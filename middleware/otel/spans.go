@@ -50,7 +50,7 @@ func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.Key
 		modeKey.String(modeName(e.Mode)), outcomeKey.String(e.Outcome),
 		waitKey.Float64(e.Waited.Seconds()), holdKey.Float64(e.Held.Seconds()),
 		passedKey.Bool(e.Passed), runsKey.Int(e.Runs), roundTripsKey.Int(e.RoundTrips), recordSizeKey.Int(e.Bytes))
-	if e.Outcome == "failed" && e.Route != "" { // perhaps before it came to the router, so the server does not know the route
+	if e.Runs == 0 && e.Route != "" { // it did not come to the router, so the server does not know the route
 		attributes = append(attributes, semconv.HTTPRoute(pathOf(e.Route)))
 	}
 	if kind := kindOf(e); kind != "" {
