@@ -103,8 +103,9 @@ package middleware
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
 // session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of
-// each error is in errors.go. What observers are told is in observer.go: observation.go notes it of a request,
-// observation_collector.go of its round trips, and backlog.go tells what belongs to no request. Two Sessions around one handler are in nested.go, warnings of a wrong set-up in setup.go.
+// each error is in errors.go. The events of observers are in observer.go: observation.go notes those of a request,
+// observation_collector.go those of its round trips, and backlog.go tells those that belong to no request. Two Sessions
+// around one handler are in nested.go, warnings of a wrong set-up in setup.go.
 // Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (

@@ -74,8 +74,8 @@ type RequestEvent struct {
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
 
-	// A time is zero if what it stands for has not happened. If a request begins its session, commits it and opens it again, Acquired is
-	// after the first commit.
+	// A time is zero if what it stands for has not happened. If a request begins its session, commits it and opens it
+	// again, Acquired is after the first commit.
 	Arrived   time.Time // the request came in
 	Acquired  time.Time // it had first opened its stored session: with the lock, unless its mode does without
 	Committed time.Time // its last commit had succeeded, if only by finding nothing to store
@@ -143,8 +143,8 @@ type Hold struct {
 }
 
 // An ExchangeEvent tells of one round trip to Redis: commands that were sent together, and their replies. If a
-// connection breaks, or Redis defers a command, it is tried again, perhaps with other commands. That is another exchange,
-// and so is EVAL after EVALSHA if Redis does not know the script. A try for which there is no connection is an exchange, too.
+// connection breaks, or Redis defers a command, another exchange follows, perhaps with other commands. If Redis does not
+// know a script, EVAL after EVALSHA is another exchange. A try for which there is no connection is an exchange, too.
 type ExchangeEvent struct {
 	// Script is the name of the Lua script that was run, as in the repository's .lua files, or empty.
 	Script string

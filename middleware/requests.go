@@ -27,10 +27,9 @@ type Request struct {
 }
 
 // Requests returns the requests of this process that hold a session, wait for one, or have one open, as they are now.
-// The sessions come in the order in which their holders acquired them. A session without a holder stands in this order by
-// its first waiter, or else by its oldest request. Of each session the holder comes first, then those who wait, in their
-// order in line, then the others. Requests does not ask Redis, and makes no request wait for longer than it takes to copy
-// a list.
+// Sessions come in the order in which their holders acquired them. If a session has no holder, the arrival of its first
+// waiter counts, or else that of its oldest request. Within a session the order is: the holder, the waiters in line, the
+// others. Requests does not ask Redis, and makes no request wait for longer than it takes to copy a list.
 //
 // Requests that wait are those of all Sessions of the same store. A request whose session is new and not stored yet is
 // not among them. Of a session whose holder is in another process, the holder is the last that was found.

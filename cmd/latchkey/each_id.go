@@ -29,7 +29,7 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 		}
 		return j.ids, nil
 	}
-	untried, failed := int64(0), int64(0)
+	var failed, untried int64
 	for i, id := range j.ids {
 		switch err := errs[i]; {
 		case err == nil:

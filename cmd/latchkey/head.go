@@ -13,7 +13,7 @@ const headSize = 160
 type head struct {
 	created time.Time
 	gone    bool      // it is a tombstone
-	ended   time.Time // or renewed; zero if not known
+	ended   time.Time // when it was ended or renewed; zero if not known
 	renewed bool      // the tombstone leads to a new id
 	idle    time.Duration
 	until   time.Time // of a session that is remembered

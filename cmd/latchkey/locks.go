@@ -15,14 +15,14 @@ const locksAbout = `Shows which sessions are held now, the longest first: since 
 process and request, what is left of the lease, which a live holder extends,
 and how many other processes wait. Requests that wait in the holder's own
 process are not counted.
-It looks for locks by SCAN on each master, with pauses. With --limit it shows
-those that are held longest.
+It looks for locks by SCAN on each master, with pauses. --limit leaves out those
+that are held for a shorter time.
 `
 
 // A look is what locks and watch see at once.
 type look struct {
 	Locks []holder `json:"locks"` // the longest first; at most --limit
-	Held  int      `json:"held"`  // with those that --limit leaves out
+	Held  int      `json:"held"`  // all, also those beyond --limit
 	Away  []away   `json:"away"`
 }
 

@@ -119,7 +119,7 @@ func TestWhoHolds(t *testing.T) {
 	}
 }
 
-// With --limit, locks and watch show those that are held longest, whatever Redis finds first, and count all.
+// With --limit, locks and watch show the sessions held longest, in whatever order Redis finds them, and count all.
 func TestLocksHeldLongest(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
