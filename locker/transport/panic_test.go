@@ -35,10 +35,11 @@ func (f *faulty) Flush() error {
 	return f.Conn.Flush()
 }
 
-func (f *faulty) Close() error {
-	err := f.Conn.Close()
+// Close meets the bug before others can see that the connection is closed, and close it, too.
+func (f *faulty) Close() (err error) {
+	defer func() { err = f.Conn.Close() }()
 	f.meets("Close")
-	return err
+	return nil
 }
 
 func (f *faulty) ReceiveWithTimeout(d time.Duration) (any, error) {
@@ -68,12 +69,13 @@ func TestAConnectionPanics(t *testing.T) {
 				w := p.wantServed("first")
 				a := p.ask(t.Context(), "a")
 				w.wantCommands("a")
+				synctest.Wait() // a reads: until then it would write b's commands, or meet the bug of Receive
 				f.in.Store(method)
 				begun := time.Now()
 				if method == "Close" {
 					p.client.Reset()
 				} else {
-					b := p.ask(t.Context(), "b") // a reads, and b writes
+					b := p.ask(t.Context(), "b") // which writes
 					if method == "Receive" {
 						w.wantCommands("b")
 						w.answer("a")
