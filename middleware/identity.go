@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"cmp"
 	"math"
 	"strings"
 	"sync"
@@ -17,7 +16,7 @@ import (
 type identity struct {
 	arrived  time.Time      // does not change
 	mu       sync.Mutex     // guards the rest; nothing else is locked while it is held
-	pattern  string         // of the route, if it is known
+	route    string         // the pattern that the router has matched, without its method; empty: not known
 	id       string         // the public id; empty until a new session needs one
 	secret   secret.Secret  // of a new session that has an id
 	created  int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
@@ -77,11 +76,21 @@ func (i *identity) stored() (created int64, own *records.Times) {
 	return i.created, i.own
 }
 
-// setPattern remembers the pattern of the route, unless it is known.
+// setPattern remembers the pattern's route, unless a route is known.
 func (i *identity) setPattern(pattern string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.pattern = cmp.Or(i.pattern, pattern)
+	if i.route == "" {
+		i.route = routeOf(pattern)
+	}
+}
+
+// routeOf returns a router's pattern without its method.
+func routeOf(pattern string) string {
+	if blank := strings.IndexAny(pattern, " \t"); blank >= 0 {
+		return strings.TrimLeft(pattern[blank:], " \t")
+	}
+	return pattern
 }
 
 // label tells waiters which request holds the session: the method, and the route's pattern if a router has
@@ -93,18 +102,13 @@ func (rq *request) label() string {
 	return rq.route()
 }
 
-// name returns the method, cut short since a client may have made it up, and the route's pattern, if it is
-// known, without the pattern's method.
+// name returns the method, cut short since a client may have made it up, and the route, if it is known.
 func (rq *request) name() (method, route string) {
 	method = rq.base.Method
 	i := &rq.identity
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	route = i.pattern
-	if blank := strings.IndexAny(route, " \t"); blank >= 0 {
-		route = strings.TrimLeft(route[blank:], " \t")
-	}
-	return method[:min(len(method), 16)], route
+	return method[:min(len(method), 16)], i.route
 }
 
 // loginAfter returns the time after which a login of this request comes: its arrival, or its last EndAll.

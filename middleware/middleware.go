@@ -280,10 +280,10 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, patte
 		next.ServeHTTP(w, r)
 		return
 	}
-	rw := s.newResponse(w, r, mode, pattern)
+	rw := s.newResponse(w, r, mode, routeOf(pattern))
 	rw.request.passive = rt.passive
 	if o := s.observe(r.Context(), rw.request.identity.arrived); o != nil {
-		rw.request.seen, o.notes.rq = o, &rw.request
+		rw.request.seen, o.rq = o, &rw.request
 		defer o.finish()
 	}
 	if mode < Exclusive || mode > Lazy {

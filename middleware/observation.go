@@ -20,16 +20,20 @@ type observation struct {
 	context.Context // of the request as it came in, in its task of the execution trace
 	sessions        *Sessions
 	task            *trace.Task
+	arrived         time.Time
+	rq              *request // of the latest run; nil in Update
 
-	mu    sync.Mutex // guards the notes. It is locked last: only backlogs and package runtime/trace are called with it held
-	notes *notes     // nil: the request is done, and its notes are the observers'
+	mu    sync.Mutex // guards the rest. It is locked last: only backlogs and package runtime/trace are called with it held
+	notes *notes     // nil: there is none yet, or the request is done
+	done  bool       // the request is done, and its notes are the observers'
 }
 
 // notes are what an observation has noted. Other requests use them again, since so much memory for each request would
 // cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
-// observation, which has none any more.
+// observation, which has none any more. And an observation has none before its first note, which nearly always comes when
+// the wait for the session is over: so the notes that go from request to request are few, and stay in the processor's
+// caches.
 type notes struct {
-	rq        *request // of the latest run; nil in Update
 	kept      []Event
 	keeping   bool      // events are kept
 	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
@@ -54,14 +58,18 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 	if len(s.backlogs) == 0 && !trace.IsEnabled() {
 		return nil
 	}
-	n := usedNotes.Get().(*notes)
-	n.event.Arrived, n.keeping = arrived, true
-	n.kept, n.event.Holds = n.few[:0], n.one[:0]
-	o := &observation{Context: ctx, sessions: s, notes: n}
+	o := &observation{Context: ctx, sessions: s, arrived: arrived}
 	if trace.IsEnabled() {
 		o.Context, o.task = trace.NewTask(ctx, "latchkey request")
 	}
 	return o
+}
+
+func newNotes(arrived time.Time) *notes {
+	n := usedNotes.Get().(*notes)
+	n.event.Arrived, n.keeping = arrived, true
+	n.kept, n.event.Holds = n.few[:0], n.one[:0]
+	return n
 }
 
 // now is time.Now, in half the time: it reads the monotonic clock alone.
@@ -77,11 +85,21 @@ func (o *observation) lock() *notes {
 		return nil
 	}
 	o.mu.Lock()
-	n := o.notes
-	if n == nil {
+	if o.done {
 		o.mu.Unlock()
+		return nil
 	}
-	return n
+	if o.notes == nil {
+		o.notes = newNotes(o.arrived)
+	}
+	return o.notes
+}
+
+// updates tells that it is an Update, of the session with this id.
+func (o *observation) updates(id string) {
+	n := o.lock()
+	n.event.Session = id
+	o.mu.Unlock()
 }
 
 // Value implements context.Context.
@@ -115,7 +133,6 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	if n == nil {
 		return
 	}
-	defer o.mu.Unlock()
 	now = n.at(now)
 	n.event.Label, n.event.Waited = label, n.event.Waited+d
 	n.stored = time.Time{} // by an earlier hold
@@ -128,6 +145,7 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 		h.Released = now
 	}
 	n.event.Holds = append(n.event.Holds, h)
+	o.mu.Unlock()
 }
 
 // holdsOn tells that the second run of a handler goes on with the lock that the first run has acquired.
@@ -307,15 +325,15 @@ func (o *observation) finish() {
 		return
 	}
 	n.released()
-	o.notes = nil // from now on nothing is noted
+	o.notes, o.done = nil, true
 	o.mu.Unlock()
 	if o.task != nil {
 		defer o.task.End()
 	}
 	e := &n.event
-	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || n.rq.cameWithAny() {
-		if n.rq != nil {
-			e.describe(n.rq)
+	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || o.rq.cameWithAny() {
+		if o.rq != nil {
+			e.describe(o.rq)
 		}
 		if o.task != nil {
 			trace.Log(o.Context, "label", e.Label)

@@ -11,22 +11,23 @@ import (
 
 // Exchanged implements records.Collector.
 func (o *observation) Exchanged(x records.Exchange) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := o.notes
-	if n != nil {
-		x.Began = n.at(x.Began)
-		n.event.RoundTrips++
-		n.stored = time.Time{}
-		if x.Holds > 0 {
-			n.stored = x.Began.Add(x.Took)
-		}
-	}
-	if n == nil || !n.keeping {
+	n := o.lock()
+	if n == nil {
 		o.passOn(newExchangeEvent(x))
 		return
 	}
-	n.exchange(x)
+	x.Began = n.at(x.Began)
+	n.event.RoundTrips++
+	n.stored = time.Time{}
+	if x.Holds > 0 {
+		n.stored = x.Began.Add(x.Took)
+	}
+	if n.keeping {
+		n.exchange(x)
+	} else {
+		o.passOn(newExchangeEvent(x))
+	}
+	o.mu.Unlock()
 }
 
 func newExchangeEvent(x records.Exchange) *ExchangeEvent { return (*ExchangeEvent)(&x) }
@@ -44,17 +45,22 @@ func (n *notes) exchange(x records.Exchange) {
 }
 
 // Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
-func (o *observation) Noticed(n *records.Notice) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.notes == nil || !o.notes.keeping || n.What == "lost" {
-		o.passOn((*SessionEvent)(n))
+func (o *observation) Noticed(what *records.Notice) {
+	e := (*SessionEvent)(what)
+	n := o.lock()
+	if n == nil {
+		o.passOn(e)
 		return
 	}
-	o.notes.kept = append(o.notes.kept, (*SessionEvent)(n))
+	if n.keeping && e.What != "lost" {
+		n.kept = append(n.kept, e)
+	} else {
+		o.passOn(e)
+	}
+	o.mu.Unlock()
 }
 
-// passOn gives an event to the backlogs. It is called with mu held.
+// passOn gives the backlogs an event that is not kept.
 func (o *observation) passOn(e Event) {
 	for _, b := range o.sessions.backlogs {
 		b.add(lasting{o}, e)
@@ -67,7 +73,6 @@ func (o *observation) Opened(now records.Opened) {
 	if n == nil {
 		return
 	}
-	defer o.mu.Unlock()
 	e := &n.event
 	if len(e.Holds) == 0 { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
@@ -77,6 +82,7 @@ func (o *observation) Opened(now records.Opened) {
 	if now.Bytes > 0 {
 		e.Bytes = now.Bytes
 	}
+	o.mu.Unlock()
 }
 
 // Sized implements records.Collector.

@@ -129,6 +129,29 @@ func TestRoutesOfPatternsWithBlanks(t *testing.T) {
 	})
 }
 
+// The second run of a handler has the route of the first, also if there is a blank in its path.
+func TestRouteOfASecondRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		o := middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/a b": middleware.Optimistic})}
+		var s *site
+		var v *visitor
+		runs := 0
+		handle(mux, "GET /a b", func(one *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			if runs++; runs == 1 {
+				v.get(s.URL+"/add").want(t, 200, "2")
+				w.takeAll()
+			}
+			one.Set("seen", true)
+		})
+		s, v = begun(t, r, o, mux)
+		v.get(s.URL+"/a%20b").want(t, 200, "")
+		if e := w.one(t); e.Runs != 2 || e.Route != "/a b" || e.Label != "GET /a b" {
+			t.Errorf("%d runs, the route is %q, the label %q", e.Runs, e.Route, e.Label)
+		}
+	})
+}
+
 // A stream is shown since it arrived, also if it has called EndAll.
 func TestSinceWhenAStreamIsOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -175,7 +175,7 @@ func (rw *response) secondResponse() *response {
 	second.request.came, second.request.idChanges = rq.came, rq.idChanges
 	second.request.passive = rq.passive
 	if o := rq.seen; o != nil {
-		second.request.seen, o.notes.rq = o, &second.request
+		second.request.seen, o.rq = o, &second.request
 	}
 	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrived

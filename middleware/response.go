@@ -33,10 +33,10 @@ type response struct {
 	warned    bool        // a superfluous WriteHeader was logged
 }
 
-func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode, pattern string) *response {
+func (s *Sessions) newResponse(w http.ResponseWriter, r *http.Request, mode Mode, route string) *response {
 	arrived := time.Now()
 	rw := &response{
-		request: request{sessions: s, base: r, mode: mode, identity: identity{pattern: pattern, arrived: arrived}, watched: place{shard: uint8(arrived.Nanosecond() / 64 % watchShards)}},
+		request: request{sessions: s, base: r, mode: mode, identity: identity{route: route, arrived: arrived}, watched: place{shard: uint8(arrived.Nanosecond() / 64 % watchShards)}},
 		around:  w,
 		tail:    tail{declared: -1},
 	}

@@ -50,7 +50,8 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	}
 	seen := s.observe(ctx, time.Now())
 	if seen != nil {
-		ctx, seen.notes.event.Session = seen, id
+		ctx = seen
+		seen.updates(id)
 		defer seen.finish()
 	}
 	u := &update{sessions: s, id: id, seen: seen}

@@ -96,30 +96,29 @@ type Ticket[W any] struct {
 // A Found is what a ticket has found when it came.
 type Found struct {
 	Ahead  int    // how many tickets stood before it in line
-	Holder Holder // the zero value if the lock was free, or nothing is known
-	head   string // the label of the head, if there was one
+	token  string // of the holder, if it is known
+	label  string // of the holder, if it is a ticket of this process, or else of the head, if there was one
 	filled bool
 }
 
 // Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
 // label of the head, which was acquiring the lock.
 func (f *Found) Behind() (label, process string) {
-	switch h := &f.Holder; {
-	case !h.granted.IsZero():
-		return excerpt.Printable(h.label, maxLabel), ""
-	case h.Token != "":
-		if owner, known := ParseToken(h.Token); known {
-			return owner.Label, Elsewhere(owner)
-		}
+	if owner, known := ParseToken(f.token); known {
+		return owner.Label, Elsewhere(owner)
 	}
-	return excerpt.Printable(f.head, maxLabel), ""
+	return excerpt.Printable(f.label, maxLabel), ""
 }
 
 // fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
 // nobody wants to know, or if it was filled in before.
 func (f *Found) fill(ahead int, h Holder, head string) {
-	if f != nil && !f.filled {
-		*f = Found{ahead, h, head, true}
+	switch {
+	case f == nil || f.filled:
+	case !h.granted.IsZero():
+		*f = Found{ahead, "", h.label, true}
+	default:
+		*f = Found{ahead, h.Token, head, true}
 	}
 }
 
