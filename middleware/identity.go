@@ -16,7 +16,7 @@ import (
 type identity struct {
 	arrived  time.Time      // does not change
 	mu       sync.Mutex     // guards the rest; nothing else is locked while it is held
-	route    string         // the pattern that the router has matched, without its method; empty: not known
+	route    string         // the pattern that the router has matched, without its method; or empty, if it is not known
 	id       string         // the public id; empty until a new session needs one
 	secret   secret.Secret  // of a new session that has an id
 	created  int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
@@ -76,17 +76,17 @@ func (i *identity) stored() (created int64, own *records.Times) {
 	return i.created, i.own
 }
 
-// setPattern remembers the pattern's route, unless a route is known.
+// setPattern remembers the route of a pattern, unless a route is known already.
 func (i *identity) setPattern(pattern string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.route == "" {
-		i.route = routeOf(pattern)
+		i.route = withoutMethod(pattern)
 	}
 }
 
-// routeOf returns a router's pattern without its method.
-func routeOf(pattern string) string {
+// withoutMethod returns the pattern of a router without its method.
+func withoutMethod(pattern string) string {
 	if blank := strings.IndexAny(pattern, " \t"); blank >= 0 {
 		return strings.TrimLeft(pattern[blank:], " \t")
 	}

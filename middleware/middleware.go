@@ -280,7 +280,7 @@ func (s *Sessions) serve(w http.ResponseWriter, r *http.Request, rt route, patte
 		next.ServeHTTP(w, r)
 		return
 	}
-	rw := s.newResponse(w, r, mode, routeOf(pattern))
+	rw := s.newResponse(w, r, mode, withoutMethod(pattern))
 	rw.request.passive = rt.passive
 	if o := s.observe(r.Context(), rw.request.identity.arrived); o != nil {
 		rw.request.seen, o.rq = o, &rw.request

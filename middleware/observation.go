@@ -21,18 +21,19 @@ type observation struct {
 	sessions        *Sessions
 	task            *trace.Task
 	arrived         time.Time
-	rq              *request // of the latest run; nil in Update
+	rq              *request // of the latest run; nil in Update, and after finish. Only the request's goroutine uses it
 
 	mu    sync.Mutex // guards the rest. It is locked last: only backlogs and package runtime/trace are called with it held
-	notes *notes     // nil: there is none yet, or the request is done
+	notes *notes     // nil: nothing was noted yet, or the request is done
 	done  bool       // the request is done, and its notes are the observers'
 }
 
-// notes are what an observation has noted. Other requests use them again, since so much memory for each request would
-// cost more time than everything else here. So a goroutine that outlives its request must not find them: it finds the
-// observation, which has none any more. And an observation has none before its first note, which nearly always comes when
-// the wait for the session is over: so the notes that go from request to request are few, and stay in the processor's
-// caches.
+// notes are what an observation has noted. Their memory goes from request to request: new memory for each would cost
+// more time than everything else here. A goroutine that outlives its request must not find notes that another request
+// uses. It finds only the observation, which is done.
+//
+// An observation takes its notes with the first note. Nearly always, that is when the wait for the session is over. So
+// requests that wait have no notes. A few notes serve all requests, and stay in the processor's caches.
 type notes struct {
 	kept      []Event
 	keeping   bool      // events are kept
@@ -65,6 +66,7 @@ func (s *Sessions) observe(ctx context.Context, arrived time.Time) *observation 
 	return o
 }
 
+// newNotes returns empty notes of a request that arrived then, in used memory if there is some.
 func newNotes(arrived time.Time) *notes {
 	n := usedNotes.Get().(*notes)
 	n.event.Arrived, n.keeping = arrived, true
@@ -79,7 +81,8 @@ func (n *notes) now() time.Time { return n.event.Arrived.Add(time.Since(n.event.
 // leaves the monotonic clock out. time.Now reads the two clocks one after the other.
 func (n *notes) at(t time.Time) time.Time { return n.event.Arrived.Add(t.Sub(n.event.Arrived)) }
 
-// lock returns the notes with mu locked, or nil if there is nothing to note.
+// lock locks mu and returns the notes. The first call takes them. If o is nil, or the request is done, lock returns nil,
+// and mu is not locked.
 func (o *observation) lock() *notes {
 	if o == nil {
 		return nil
@@ -95,11 +98,12 @@ func (o *observation) lock() *notes {
 	return o.notes
 }
 
-// updates tells that it is an Update, of the session with this id.
+// updates tells that the observation is of an Update, and of which session.
 func (o *observation) updates(id string) {
-	n := o.lock()
-	n.event.Session = id
-	o.mu.Unlock()
+	if n := o.lock(); n != nil {
+		n.event.Session = id
+		o.mu.Unlock()
+	}
 }
 
 // Value implements context.Context.
@@ -327,13 +331,15 @@ func (o *observation) finish() {
 	n.released()
 	o.notes, o.done = nil, true
 	o.mu.Unlock()
+	rq := o.rq
+	o.rq = nil // an observer may keep its context, which must not keep the request
 	if o.task != nil {
 		defer o.task.End()
 	}
 	e := &n.event
-	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || o.rq.cameWithAny() {
-		if o.rq != nil {
-			e.describe(o.rq)
+	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || rq.cameWithAny() {
+		if rq != nil {
+			e.describe(rq)
 		}
 		if o.task != nil {
 			trace.Log(o.Context, "label", e.Label)

@@ -45,8 +45,8 @@ func (n *notes) exchange(x records.Exchange) {
 }
 
 // Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
-func (o *observation) Noticed(what *records.Notice) {
-	e := (*SessionEvent)(what)
+func (o *observation) Noticed(notice *records.Notice) {
+	e := (*SessionEvent)(notice)
 	n := o.lock()
 	if n == nil {
 		o.passOn(e)
@@ -60,7 +60,8 @@ func (o *observation) Noticed(what *records.Notice) {
 	o.mu.Unlock()
 }
 
-// passOn gives the backlogs an event that is not kept.
+// passOn gives the backlogs an event that is not kept. Until the request is done, it is called with mu held, so that the
+// events stay in order.
 func (o *observation) passOn(e Event) {
 	for _, b := range o.sessions.backlogs {
 		b.add(lasting{o}, e)

@@ -2,10 +2,13 @@ package middleware_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
+	"runtime"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -36,6 +39,54 @@ func TestAnEventIsOnlyOfItsRequest(t *testing.T) {
 				t.Fatalf("a change that another request has made too late is told of this one: %+v", e)
 			}
 		}
+	})
+}
+
+// What a goroutine does that outlives its request is told: it is no part of the request's event.
+func TestWhatOutlivesARequestIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		end := make(chan struct{})
+		var s *site
+		handle(mux, "/ends-later", func(one *session.Session, _ http.ResponseWriter, req *http.Request) {
+			ctx, id := context.WithoutCancel(req.Context()), one.ID()
+			go func() {
+				<-end
+				_ = s.sessions.End(ctx, id)
+			}()
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		v.get(s.URL+"/ends-later").want(t, 200, "")
+		w.takeAll()
+		close(end)
+		told := map[string]int{}
+		for _, e := range w.takeAll() {
+			told[fmt.Sprintf("%T", e)]++
+		}
+		if told["*middleware.SessionEvent"] != 1 || told["*middleware.ExchangeEvent"] == 0 || told["*middleware.RequestEvent"] != 0 {
+			t.Errorf("after the request there were %v", told)
+		}
+	})
+}
+
+// An observer may keep its context. That keeps neither the request nor its session.
+func TestAKeptContextKeepsNoSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var kept []context.Context
+		keeps := observerFunc(func(ctx context.Context, _ middleware.Event) { kept = append(kept, ctx) })
+		mux := app()
+		var used weak.Pointer[session.Session]
+		handle(mux, "/used", func(one *session.Session, _ http.ResponseWriter, _ *http.Request) { used = weak.Make(one) })
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{keeps}}, mux)
+		v.get(s.URL+"/used").want(t, 200, "")
+		v.get(s.URL+"/add").want(t, 200, "2") // so that the connection has nothing of the last request
+		for range 10 {
+			runtime.GC()
+		}
+		if used.Value() != nil {
+			t.Errorf("the session of a request that is done is kept by %d contexts", len(kept))
+		}
+		runtime.KeepAlive(kept)
 	})
 }
 

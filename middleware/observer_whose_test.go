@@ -129,7 +129,7 @@ func TestRoutesOfPatternsWithBlanks(t *testing.T) {
 	})
 }
 
-// The second run of a handler has the route of the first, also if there is a blank in its path.
+// The second run of a handler has the route of the first, even if the path in the pattern has a blank.
 func TestRouteOfASecondRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()

@@ -51,7 +51,6 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	seen := s.observe(ctx, time.Now())
 	if seen != nil {
 		ctx = seen
-		seen.updates(id)
 		defer seen.finish()
 	}
 	u := &update{sessions: s, id: id, seen: seen}
@@ -60,6 +59,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	began := time.Now()
 	hold, err := s.store.Take(ctx, id, terms)
 	now := time.Now()
+	seen.updates(id)
 	seen.waited(terms.Label, now.Sub(began), hold != nil, now)
 	u.hold = hold
 	if hold != nil {

@@ -96,8 +96,8 @@ type Ticket[W any] struct {
 // A Found is what a ticket has found when it came.
 type Found struct {
 	Ahead  int    // how many tickets stood before it in line
-	token  string // of the holder, if it is known
-	label  string // of the holder, if it is a ticket of this process, or else of the head, if there was one
+	token  string // of the holder; empty if there is none, or its token is not known
+	label  string // of the holder if only its label is known, otherwise of the head; empty if there is neither
 	filled bool
 }
 
@@ -115,7 +115,7 @@ func (f *Found) Behind() (label, process string) {
 func (f *Found) fill(ahead int, h Holder, head string) {
 	switch {
 	case f == nil || f.filled:
-	case !h.granted.IsZero():
+	case !h.granted.IsZero(): // by this process: its token is not known yet
 		*f = Found{ahead, "", h.label, true}
 	default:
 		*f = Found{ahead, h.Token, head, true}
