@@ -34,12 +34,8 @@ func (l *life) check(sound bool) error {
 
 // moves returns the moves that must be ordered.
 func (l *life) moves(sound bool) (all []move) {
-	claimed := make(map[string]bool)
+	all = l.claims()
 	for _, r := range l.done {
-		if withSession := r.op.what != list && r.op.what != end && r.op.what != endAll; withSession && r.op.cookie != "" && !claimed[r.op.cookie] {
-			claimed[r.op.cookie] = true
-			all = append(all, move{client: r.client, deed: deed{what: claims, cookie: r.op.cookie, label: r.op.label}, call: r.call, back: never})
-		}
 		if r.op.what != list {
 			all = append(all, move{client: r.client, deed: r.op, got: r.got, call: r.call, back: r.back,
 				sound: sound, slack: l.underWay(r, -1), beside: l.beside(r), spared: l.spared(r)})
@@ -57,6 +53,24 @@ func (l *life) moves(sound bool) (all []move) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(a.back, b.back) })
+	return all
+}
+
+// claims returns a move for each cookie: it may claim the cookie's session as soon as the first request with it was sent.
+func (l *life) claims() (all []move) {
+	first := make(map[string]int)
+	for _, r := range l.done {
+		if r.op.cookie == "" || r.op.what == end || r.op.what == endAll {
+			continue
+		}
+		i, known := first[r.op.cookie]
+		if !known {
+			i = len(all)
+			first[r.op.cookie] = i
+			all = append(all, move{client: r.client, deed: deed{what: claims, cookie: r.op.cookie, label: r.op.label}, call: r.call, back: never})
+		}
+		all[i].call = min(all[i].call, r.call)
+	}
 	return all
 }
 

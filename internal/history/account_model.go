@@ -53,7 +53,8 @@ func (s *accounts) replaced(label int) bool {
 	})
 }
 
-// claim notes that a request has come with the cookie of a session. The sessions that it replaces end.
+// claim notes that a request has come with the cookie of a session. The sessions that it replaces end. It does not give
+// way to another session any more, not even when a later Renew makes it unclaimed again.
 func (s *accounts) claim(own *seat) {
 	if own == nil || !own.fresh {
 		return
@@ -62,6 +63,11 @@ func (s *accounts) claim(own *seat) {
 	own.fresh, own.above = false, 0
 	for next > 0 && s[next-1].fresh {
 		next, s[next-1] = s[next-1].above, seat{}
+	}
+	for i := range s {
+		if above := s[i].above; above > 0 && own == &s[above-1] {
+			s[i].above = 0
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func TestCheckOfAccounts(t *testing.T) {
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
 	const gone = 409
 	moved := two.write(5, 6, "a", 1).tell(7, 8, deed{what: renew, cookie: "a"}, outcome{status: 200, user: "ann", n: 1, cookie: "c"})
+	renewed := moved.login(9, 10, 2, "a", "d").tell(11, 12, deed{what: renew, cookie: "c"}, outcome{status: 200, user: "ann", n: 1, cookie: "e"})
 	for name, tt := range map[string]struct {
 		tale
 		right bool
@@ -101,6 +102,10 @@ func TestCheckOfAccounts(t *testing.T) {
 		"a login is listed twice":          {two.renew(7, 8, "a", "c").login(9, 10, 2, "a", "d").list(11, 12, 0, 1, 2), false},
 		"a login loses the cart":           {moved.login(9, 10, 2, "a", "d").write(11, 12, "d", 1), false},
 		"the older one is used first":      {moved.login(9, 10, 2, "a", "d").write(11, 12, "c", 2).write(13, 14, "d", 2).write(15, 16, "c", 3), true},
+		"the older one is renewed first":   {renewed.list(13, 14, 0, 1, 2).write(15, 16, "d", 2).list(17, 18, 0, 1, 2).write(19, 20, "e", 2), true},
+		"what was renewed gives way":       {renewed.write(13, 14, "d", 2).over(15, 16, "e"), false},
+		"claimed by a request that is slow": {moved.login(9, 10, 2, "a", "d").end(12, 13, "d", 204).over(14, 15, "d").list(16, 17, 1).
+			tell(11, 20, deed{what: Read, cookie: "d"}, outcome{status: 200, user: "ann", n: 1}), true},
 		"a login that is used is replaced": {two.renew(5, 6, "a", "c").write(7, 8, "c", 1).login(9, 10, 2, "a", "d").write(11, 12, "d", 1).over(13, 14, "c"), false},
 		"refused, and nobody has ended it": {two.tell(5, 6, deed{what: Write, cookie: "a"}, outcome{status: gone}), false},
 		"refused, and it was ended":        {two.tell(5, 8, deed{what: Write, cookie: "a"}, outcome{status: gone}).end(6, 7, "a", 204), true},
