@@ -48,10 +48,11 @@ func (c *conn) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "memory", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close implements net.Conn. Bytes that were written before still arrive.
+// Close implements net.Conn. Bytes that were written before still arrive. What the peer writes when it has read the end
+// does not: this side is left first.
 func (c *conn) Close() error {
-	c.out.end()
 	c.in.leave()
+	c.out.end()
 	c.reading.set(time.Time{})
 	c.writing.set(time.Time{})
 	return nil

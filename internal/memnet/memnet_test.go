@@ -82,6 +82,21 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// Who has read the end of a connection that its peer has closed cannot answer any more.
+func TestNoAnswerAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	for range 10_000 {
+		client, server := memnet.Pipe("a:1", "b:1")
+		go client.Close()
+		if _, err := io.ReadAll(server); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+			t.Fatalf("write: %v", err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	listener := memnet.Listen("")
