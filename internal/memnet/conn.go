@@ -48,8 +48,8 @@ func (c *conn) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "memory", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close implements net.Conn. Bytes that were written before still arrive. What the peer writes when it has read the end
-// does not: this side is left first.
+// Close implements net.Conn. Bytes that were written before still arrive. The peer cannot answer after it has read the
+// end, so this side stops reading before it stops writing.
 func (c *conn) Close() error {
 	c.in.leave()
 	c.out.end()

@@ -82,7 +82,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Who has read the end of a connection that its peer has closed cannot answer any more.
+// A peer that has read the end of a closed connection cannot answer.
 func TestNoAnswerAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 10_000 {
