@@ -137,18 +137,22 @@ func (f firefoxTab) eval(script string) (string, error) {
 	return evaluated.Result.Value, err
 }
 
+// cookies leaves out what has expired: Firefox does not send it, but keeps it in memory, and lists it.
 func (f firefoxTab) cookies() (found []cookie, err error) {
 	var got struct {
 		Cookies []struct {
 			Name   string
 			Value  struct{ Value string }
-			Expiry *int64
+			Expiry *int64 // in seconds since 1970; nil: ends with the browser
 		}
 	}
 	its := args{"type": "context", "context": f.id}
 	err = f.call("storage.getCookies", args{"partition": its}, &got)
+	now := time.Now().Unix()
 	for _, c := range got.Cookies {
-		found = append(found, cookie{c.Name, c.Value.Value, c.Expiry != nil})
+		if c.Expiry == nil || *c.Expiry > now {
+			found = append(found, cookie{c.Name, c.Value.Value, c.Expiry != nil})
+		}
 	}
 	return found, err
 }

@@ -70,7 +70,7 @@ func (b *tab) staysLoggedIn(s *shop) {
 	b.keepsNoCookie()
 }
 
-// keepsNoCookie waits until the browser has no cookie. Firefox may list a deleted one for up to a second, without its
+// keepsNoCookie waits until the browser has no cookie. Firefox may keep a deleted one for up to a second, without its
 // value.
 func (b *tab) keepsNoCookie() {
 	b.t.Helper()
