@@ -207,16 +207,12 @@ func (p *puzzle) next(at *position) func(yield func(int) bool) {
 	}
 }
 
-// explain shows the end of the longest order, and the moves that cannot follow it.
+// explain shows the moves of the longest order, and those that cannot follow it.
 func (p *puzzle) explain() error {
 	lines := []string{"no order explains these requests"}
-	const before = 25
-	skip := p.far - before
 	for i := range p.moves {
 		if p.best.has(i) {
-			if skip--; skip < 0 {
-				lines = append(lines, "  "+p.moves[i].String())
-			}
+			lines = append(lines, "  "+p.moves[i].String())
 		}
 	}
 	for i, s := range p.best.s {
