@@ -23,7 +23,7 @@ func TestADoubleClickWithRefuseLogin(t *testing.T) {
 				if err := b.mouse(apart*time.Millisecond, button, button); err != nil {
 					t.Fatal(err)
 				}
-				b.until(`location.pathname !== '/account/' && ` + ended)
+				b.until(`location.pathname !== '/account/' && ` + pageEnded)
 				if status := b.status(); status != 200 {
 					t.Fatalf("after %d clicks %d ms apart: the page is a %d", i, apart, status)
 				}

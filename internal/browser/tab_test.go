@@ -95,9 +95,9 @@ func (b *tab) status() int {
 	return js[int](b, `performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0`)
 }
 
-// ended is true of a page that the browser has read to its end. Between two pages Firefox has an empty one for a moment,
-// which is neither loading nor ended.
-const ended = `['interactive', 'complete'].includes(document.readyState)`
+// pageEnded is true when the browser has read the page to its end. Between two pages, Firefox has an empty document that
+// is neither loading nor ended.
+const pageEnded = `['interactive', 'complete'].includes(document.readyState)`
 
 // leads takes a step that leads to another page, waits until that page has ended, and returns its status: 0 if
 // there is no response. A page that was cut off never ends.
@@ -106,7 +106,7 @@ func (b *tab) leads(step func()) (status int) {
 	b.pages++ // a page that was kept has the number of an earlier one
 	js[int](b, fmt.Sprintf(`window.leaving = %d`, b.pages))
 	step()
-	b.until(fmt.Sprintf(`window.leaving !== %d && `, b.pages) + ended)
+	b.until(fmt.Sprintf(`window.leaving !== %d && `, b.pages) + pageEnded)
 	return b.status()
 }
 

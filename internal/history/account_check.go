@@ -56,7 +56,8 @@ func (l *life) moves(sound bool) (all []move) {
 	return all
 }
 
-// claims returns a move for each cookie: it may claim the cookie's session as soon as the first request with it was sent.
+// claims returns a move for each cookie. The move claims the cookie's session. It may come as soon as the first request
+// with that cookie was sent.
 func (l *life) claims() (all []move) {
 	first := make(map[string]int)
 	for _, r := range l.done {
