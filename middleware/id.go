@@ -157,7 +157,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	}
 	var login *records.Login
 	if change.User != "" {
-		login = &records.Login{Arrived: rq.identity.loginAfter(), Instead: c.takeOver(moved)}
+		login = &records.Login{Arrived: rq.identity.loginArrived(change.User), Instead: c.takeOver(moved)}
 		ctx = records.WithLogin(ctx, login)
 	}
 	id, k := key.publicID(), guest

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -14,14 +15,14 @@ import (
 // since Session.ID and Session.Expires may be called, and a late change may be logged, while request.mu is
 // held for a commit.
 type identity struct {
-	arrived  time.Time      // does not change
-	mu       sync.Mutex     // guards the rest; nothing else is locked while it is held
-	route    string         // the pattern that the router has matched, without its method; or empty, if it is not known
-	id       string         // the public id; empty until a new session needs one
-	secret   secret.Secret  // of a new session that has an id
-	created  int64          // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
-	own      *records.Times // of the stored session
-	endedAll time.Time      // when the request last called EndAll; zero: never
+	arrived  time.Time            // does not change
+	mu       sync.Mutex           // guards the rest; nothing else is locked while it is held
+	route    string               // the pattern that the router has matched, without its method; or empty, if it is not known
+	id       string               // the public id; empty until a new session needs one
+	secret   secret.Secret        // of a new session that has an id
+	created  int64                // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
+	own      *records.Times       // of the stored session
+	endedAll map[string]time.Time // by user: when this request has ended all sessions of the user
 }
 
 // endedNow is identity.created of a session that this request has ended.
@@ -111,22 +112,29 @@ func (rq *request) name() (method, route string) {
 	return method[:min(len(method), 16)], i.route
 }
 
-// loginAfter returns the time after which a login of this request comes: its arrival, or its last EndAll.
-func (i *identity) loginAfter() time.Time {
-	if at := i.lastEndAll(); !at.IsZero() {
+// loginArrived returns when a login of the user counts as having arrived: when the request has ended all sessions of the
+// user itself, or else with the request.
+func (i *identity) loginArrived(user string) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if at, ok := i.endedAll[user]; ok {
 		return at
 	}
 	return i.arrived
 }
 
-func (i *identity) lastEndAll() time.Time {
+func (i *identity) hasEndedAll(user string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.endedAll
+	if i.endedAll == nil {
+		i.endedAll = make(map[string]time.Time)
+	}
+	i.endedAll[user] = time.Now()
 }
 
-func (i *identity) hasEndedAll() {
+// allEnded returns a copy of endedAll, for the second run of a handler.
+func (i *identity) allEnded() map[string]time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.endedAll = time.Now()
+	return maps.Clone(i.endedAll)
 }

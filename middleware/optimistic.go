@@ -179,6 +179,6 @@ func (rw *response) secondResponse() *response {
 	}
 	second.request.waited = rq.waited // it may have to wait for another session
 	second.request.identity.id, second.request.identity.arrived = rq.identity.knownID(), rq.identity.arrived
-	second.request.identity.endedAll = rq.identity.lastEndAll()
+	second.request.identity.endedAll = rq.identity.allEnded()
 	return second
 }

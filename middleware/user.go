@@ -108,7 +108,8 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //
 // If the request of a login arrived before EndAll was done, and the login would be stored after EndAll, the login
 // is refused, with an error that wraps store.ErrGone: it may have checked a password that was changed since.
-// The request to which ctx belongs counts as having arrived after EndAll.
+// If EndAll succeeds, the request to which ctx belongs may log the user in: its login counts as having arrived after
+// EndAll.
 //
 // If except contains a malformed ID, EndAll fails and ends nothing. Empty strings are ignored.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
@@ -120,15 +121,23 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	back := s.stepAside(ctx)
 	ended, err := s.store.EndUser(ctx, user, except...)
 	back(ended...)
-	// A later login of the same request counts as having arrived after this EndAll.
-	rq, _ := ctx.Value(requestKey{}).(*request)
-	for ; rq != nil; rq = rq.outer {
-		rq.identity.hasEndedAll()
+	if err == nil {
+		s.mayLogIn(ctx, user)
 	}
 	for _, id := range ended {
 		s.happened(ctx, event{do: destroy, old: id, how: "end_all"})
 	}
 	return len(ended), err
+}
+
+// mayLogIn makes a later login of the user count as having arrived now, in the requests that ctx belongs to.
+func (s *Sessions) mayLogIn(ctx context.Context, user string) {
+	rq, _ := ctx.Value(requestKey{}).(*request)
+	for ; rq != nil; rq = rq.outer {
+		if rq.sessions.store == s.store {
+			rq.identity.hasEndedAll(user)
+		}
+	}
 }
 
 // maxDevice is how many bytes are kept of what Options.Device returns.

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -149,5 +150,38 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 		thief, owner := visitAs(t, s, "ann"), newVisitor(t)
 		owner.get(s.URL+"/forgotten").want(t, 200, "*")
 		wantUsers(t, s, map[*visitor]string{thief: "", owner: "ann"})
+	})
+}
+
+// Only an EndAll of the same user that has succeeded lets its request log in: another one says nothing about the
+// password that the request has checked.
+func TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		var laptop *visitor
+		var endAll func(context.Context) error
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		handle(mux, "/slow-login", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			time.Sleep(time.Millisecond) // the password was right, and is changed by another request now
+			laptop.get(s.URL+"/end/others").want(t, 200, "0")
+			_ = endAll(req.Context())
+			own.Login("ann")
+		})
+		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		other := steady
+		other.Prefix = "other:"
+		elsewhere := newSiteOn(t, store.New(r.Pool(t, 8), other), middleware.Options{}, mux)
+		laptop = visitAs(t, s, "ann")
+		for what, end := range map[string]func(context.Context) (int, error){
+			"of another user":  func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "bob") },
+			"that fails":       func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no id") },
+			"in another store": func(ctx context.Context) (int, error) { return elsewhere.sessions.EndAll(ctx, "ann") },
+		} {
+			endAll = func(ctx context.Context) error { _, err := end(ctx); return err }
+			thief := newVisitor(t)
+			t.Log(what)
+			thief.get(s.URL+"/slow-login").want(t, http.StatusConflict, "*")
+			wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
+		}
 	})
 }
