@@ -184,6 +184,25 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 	})
 }
 
+// P10: a dead cookie behind the one that is used is looked up once, and costs nothing as long as it is known.
+func TestADeadCookieBehindTheUsedOneCostsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, app())
+		used, _ := s.count(t, 1)
+		for _, tombstone := range []bool{false, true} {
+			dead, _ := s.count(t, 1)
+			s.end(t, r, dead, tombstone)
+			with(t, used, dead).get(s.URL+"/add").want(t, 200, "*")
+			proxy.Forget()
+			with(t, used, dead).get(s.URL+"/add").want(t, 200, "*")
+			if n := proxy.RoundTrips(); n != 2 {
+				t.Errorf("with a tombstone: %v: %d round trips, want take and commit", tombstone, n)
+			}
+		}
+	})
+}
+
 // A sibling domain plants a cookie of its own, which the browser sends first. After the login
 // that cookie is dead, and the visitor's own counts. Neither it nor its session can be removed by
 // the response to a logout, and it does no harm.

@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,29 +83,40 @@ func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 }
 
 // P4: what a member's id has become ends with a login as another user. If the browser has logged in as that user
-// meanwhile, nothing ends: the login does not end a session of its own user.
+// meanwhile, nothing ends: the login does not end a session of its own user, nor one whose user it cannot read.
 func TestALoginSparesWhatHasBecomeItsUsersSessionMeanwhile(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, users(nil))
-		v := newVisitor(t).everywhere()
-		v.get(s.URL+"/login/ann").want(t, 200, "")
-		late := with(t, v.cookies(s)...).everywhere()
-		v.get(s.URL+"/login/bob").want(t, 200, "")
-		proxy.Inject(func(c redistest.Command) redistest.Fault {
-			if strings.HasPrefix(c.Name, "EVAL") && strings.Contains(strings.Join(c.Args, " "), `"d":`) { // it has seen bob's session, and stores ann's
-				return redistest.HangCommand
-			}
-			return redistest.Pass
+	for name, status := range map[string]int{"it reads whose session it is": 200, "it cannot read that": 503} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *redistest.Server) {
+				proxy := redistest.NewProxy(t, r)
+				s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, users(nil))
+				v := newVisitor(t).everywhere()
+				v.get(s.URL+"/login/ann").want(t, 200, "")
+				late := with(t, v.cookies(s)...).everywhere()
+				v.get(s.URL+"/login/bob").want(t, 200, "")
+				proxy.Inject(func(c redistest.Command) redistest.Fault {
+					if strings.HasPrefix(c.Name, "EVAL") && strings.Contains(strings.Join(c.Args, " "), `"d":`) { // it has seen bob's session, and stores ann's
+						return redistest.HangCommand
+					}
+					return redistest.Pass
+				})
+				done := late.start(elsewhere.URL + "/login/ann")
+				synctest.Wait()
+				v.get(s.URL+"/login/ann").want(t, 200, "")
+				record := recordOf(v.get(s.URL + "/id").body)
+				proxy.Inject(func(c redistest.Command) redistest.Fault {
+					reads := c.Name == "MGET" || slices.Contains(c.Args, "1048576") // MaxBytes, which only a script that reads is given
+					if status == 503 && reads && slices.Contains(c.Args, record) {
+						return redistest.DropCommand
+					}
+					return redistest.Pass
+				})
+				proxy.Release()
+				(<-done).want(t, status, "*")
+				v.get(s.URL+"/user").want(t, 200, "ann")
+			})
 		})
-		done := late.start(elsewhere.URL + "/login/ann")
-		synctest.Wait()
-		v.get(s.URL+"/login/ann").want(t, 200, "")
-		proxy.Inject(nil)
-		proxy.Release()
-		(<-done).want(t, 200, "")
-		v.get(s.URL+"/user").want(t, 200, "ann")
-	})
+	}
 }
 
 // P4: a login as another user with a member's id that has moved ends what it has become, since the browser has

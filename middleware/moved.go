@@ -39,12 +39,12 @@ func (s *Sessions) successor(ctx context.Context, id string) (_ string, r record
 	return "", records.Record{}, nil
 }
 
-// endSuccessor ends the session that id is, or has become, unless it belongs to the user spared, which is "" for none. how
-// is for observers.
+// endSuccessor ends the session that id is, or has become. It spares a session of the user spared, unless that is "".
+// If it cannot tell whose session it is, it fails. how is for observers.
 func (c *commit) endSuccessor(ctx context.Context, id, spared, how string) error {
 	for {
 		next, record, err := c.rq.sessions.successor(ctx, id)
-		if next == "" || next == c.rq.identity.knownID() || spared != "" && record.User == spared {
+		if next == "" || next == c.rq.identity.knownID() || spared != "" && (err != nil || record.User == spared) {
 			return err
 		}
 		id = next

@@ -283,19 +283,26 @@ func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool
 
 // reportOthers writes a log line if another of the request's cookies of a kind opens a session, too. Either the
 // application has moved its cookie to another path or domain, or an attacker has planted a cookie: see
-// SECURITY.md. This costs a round trip for each such cookie, but only one if Redis is unavailable.
+// SECURITY.md. This costs a round trip for each cookie that is not known to be dead, but only one if Redis is
+// unavailable.
 func (o *opening) reportOthers(k kind, others []cameID) {
-	terms := o.rq.sessions.terms
+	s := o.rq.sessions
+	terms := s.terms
 	terms.TTL = 0 // to look at a session does not extend it
 	for _, other := range others {
-		if other.kind != k {
+		if other.kind != k || s.dead.known(other.id) {
 			continue
 		}
-		switch _, err := o.rq.sessions.store.Load(o.ctx, other.id, terms); {
+		_, err := s.store.Load(o.ctx, other.id, terms)
+		_, moved := errors.AsType[*records.Moved](err)
+		switch {
+		case moved: // it counts if the first cookie dies
 		case err == nil:
 			o.rq.log(slog.LevelWarn, "two_cookies", "request with the cookies of two sessions; the first one is used",
 				slog.String("other", other.id))
 			return
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
+			s.dead.add(other.id)
 		case errors.Is(err, store.ErrUnavailable):
 			return
 		}
