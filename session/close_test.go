@@ -46,7 +46,7 @@ func TestCloseReturnsWhatWasChanged(t *testing.T) {
 		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, keep.Change{Destroyed: true}, ""},
 		"a Login":                  {`{"a":1}`, func(s *session.Session) { s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, User: "ann"}, `{"a":1}`},
 		"a Login, then Destroy":    {`{"a":1}`, func(s *session.Session) { s.Login("ann"); s.Destroy() }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann"}, ""},
-		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann", DroppedLogin: true}, ""},
+		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, keep.Change{Destroyed: true, DroppedLogin: true}, ""},
 		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}, ""},
 		"a Set before a Destroy":   {`{"a":1}`, func(s *session.Session) { s.Set("a", 2); s.Destroy() }, true, keep.Change{Changed: true, Destroyed: true}, ""},
 		"an ID does not use it":    {`{"a":1}`, func(s *session.Session) { s.ID() }, false, keep.Change{}, ""},
@@ -121,6 +121,26 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 				t.Errorf("a second Close says %v", again)
 			}
 		})
+	}
+}
+
+// A Login of what cannot be a user fails the commit, and until then it gives the session to nobody.
+func TestALoginOfNoUserLogsNobodyIn(t *testing.T) {
+	t.Parallel()
+	for _, user := range []string{"", strings.Repeat("x", 513), "\xff"} {
+		for _, fails := range []string{"a user must have", "Set("} {
+			s := open(t, `{}`)
+			if fails == "Set(" { // before, and this error stays
+				s.Set("a", make(chan int))
+			}
+			s.Login(user)
+			if s.User() != "" || !s.LoginTime().IsZero() {
+				t.Errorf("the user is %.20q since %v", s.User(), s.LoginTime())
+			}
+			if _, err := keep.Close(s, "the test"); err == nil || !strings.Contains(err.Error(), fails) {
+				t.Errorf("Close = %v, want an error of %q", err, fails)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -23,12 +24,15 @@ import (
 // Options.RefuseLogin is set.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
-		if s.err == nil && (user == "" || len(user) > keep.MaxUser || !utf8.ValidString(user)) {
-			s.err = fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", keep.MaxUser, len(user))
+		switch {
+		case user == "" || len(user) > keep.MaxUser || !utf8.ValidString(user):
+			s.err = cmp.Or(s.err, fmt.Errorf("session: Login: a user must have 1 to %d bytes of valid UTF-8; this one has %d", keep.MaxUser, len(user)))
+			return false
+		case s.change.Destroyed:
+			s.change.DroppedLogin = true
 			return false
 		}
 		s.change.Renewed, s.change.User, s.change.LoginTime = true, user, time.Now().Truncate(time.Millisecond)
-		s.change.DroppedLogin = s.change.Destroyed
 		return true
 	})
 }
