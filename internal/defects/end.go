@@ -142,6 +142,12 @@ var timeDefects = []defect{
 	{"P12", "a session expires while it is held",
 		edits(overlay.Rule("a record outlasts its lock").Drop(), overlay.Rule("a record outlasts its renewed lock").Drop()),
 		seenBy(tests("internal/records", "TestAHeldSessionDoesNotRunOut"), simulation("short"))},
+	{"P12", "jobs that come one after another keep a session alive",
+		edits(overlay.Rule("a job leaves the idle timeout as it was").False()),
+		seenBy(tests("internal/records", "TestAJobEachMomentDoesNotKeepTheSession"))},
+	{"P12", "a job takes the time of a visitor who has read the session meanwhile",
+		edits(overlay.Rule("a job leaves the idle timeout as it was").True()),
+		seenBy(tests("internal/records", "TestAJobLeavesTheTimeOfAVisitorWhoComesMeanwhile"))},
 	{"P12", "a saved record never expires",
 		edits(
 			overlay.Rule("a commit at once stores the record, with a timeout").Call("f('SET', k, r, 'PX', t)", "f('SET', k, r)"),

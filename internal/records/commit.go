@@ -138,7 +138,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		}
 		switch {
 		case isQuiet: // the script extends it if the lock needs that
-			quiet = yes
+			quiet = t.idleLeft(ms, now)
 		case next.text != "":
 			ms = max(ms, (next.span + outlast).Milliseconds())
 		}
@@ -166,6 +166,20 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		x.Args = x.Args[:len(x.Args)-1]
 	}
 	return x, revision
+}
+
+// idleLeft returns for how many ms the record would still live if this tenure had not extended it. It returns ttl if
+// that is not known.
+//
+// While a job has the lock, a visitor may read the session, and extend it. The script sees that by the time that the
+// record has left: more than a record that only outlasts its lock. If a session has no longer timeouts than that, the
+// script cannot tell, and the record keeps the time that it has.
+func (t *tenure) idleLeft(ttl int64, now time.Time) int64 {
+	extended := min(t.terms.idle(&t.record)-now.Sub(t.began), t.terms.left(&t.record, now))
+	if t.idleEnd.IsZero() || extended <= t.engine.locking.Span+outlast {
+		return ttl
+	}
+	return max(1, t.idleEnd.Sub(now).Milliseconds())
 }
 
 // outlast is by how much a record outlasts its lock. The scripts know it.

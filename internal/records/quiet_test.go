@@ -15,7 +15,7 @@ func quiet(t *testing.T, st *Engine, terms Terms) *Hold {
 }
 
 // P12: a job does not extend the idle timeout of a session, however the job ends. If the session
-// would expire sooner, it outlasts the lock, and no more.
+// would expire sooner, it outlasts the lock, and no more. When the lock is released, it expires when it would have.
 func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -28,12 +28,68 @@ func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 				h := quiet(t, st, Terms{})
 				wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
 				wantError(t, name, end(t.Context(), h), nil)
-				wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
+				wantExpiry(t, s, theRecord, left)
 				save(t, take(t, st), "2") // a visitor comes
 				wantExpiry(t, s, theRecord, DefaultTTL)
 			}
 		}
 	})
+}
+
+// P12: jobs that come one after another do not keep a session alive that its visitor has left.
+func TestAJobEachMomentDoesNotKeepTheSession(t *testing.T) {
+	for use, end := range uses {
+		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st, terms := process(t, s), Terms{TTL: 5 * time.Minute}
+			create(t, st, "0")
+			save(t, takeBy(t, st, terms), "1") // the visitor
+			left := time.Now()
+			for time.Since(left) < terms.TTL-time.Second {
+				wantError(t, use, end(t.Context(), quiet(t, st, terms)), nil)
+				lapse(3 * time.Second)
+			}
+			lapse(time.Second)
+			wantNotFound(t, s, st, terms)
+		}))
+	}
+}
+
+// P12: a visitor who comes while a job has the lock extends the idle timeout, however short the session's timeouts are.
+func TestAJobLeavesTheTimeOfAVisitorWhoComesMeanwhile(t *testing.T) {
+	little := patient.Lease + outlast + 2*time.Second // more than the lock may last
+	for name, terms := range map[string]Terms{
+		"long": {}, "short": {TTL: 10 * time.Second}, "little": {TTL: little},
+		"short Lifetime": {TTL: 10 * time.Second, Lifetime: 20 * time.Second}, "little Lifetime": {TTL: time.Minute, Lifetime: little},
+	} {
+		terms = terms.withDefaults()
+		for what, comes := range map[string]func(*testing.T, *Engine, *guest){
+			"reads": func(t *testing.T, st *Engine, _ *guest) { _, err := st.Load(t.Context(), theID, terms); must(t, err) },
+			"waits": func(t *testing.T, _ *Engine, visitor *guest) { save(t, visitor.holds(t, "1"), "2") },
+		} {
+			t.Run(name+", "+what, fakeTime(func(t *testing.T, s *redistest.Server) {
+				st := process(t, s)
+				must(t, st.Create(t.Context(), theID, []byte("0"), terms))
+				s.Do(t, "PEXPIRE", theRecord, 5000)
+				job := quiet(t, st, terms)
+				lapse(3 * time.Second)
+				if what == "waits" {
+					visitor, next := guests(t, st, 1, terms)[0], guests(t, st, 1, Terms{TTL: terms.TTL, Lifetime: terms.Lifetime, Quiet: true})[0]
+					saved := saving(t, job, "1")
+					comes(t, st, visitor)
+					wantError(t, "Save", saved.wait(), nil)
+					job = next.holds(t, "2")
+				} else {
+					comes(t, st, nil)
+				}
+				want := terms.remains(&Record{Created: time.Now().Add(-3 * time.Second)}, time.Now()) - 3*time.Second
+				lapse(3 * time.Second)
+				save(t, job, "3")
+				if left := s.Do(t, "PTTL", theRecord).(int64); left < want.Milliseconds()-1 {
+					t.Errorf("%d ms are left 3 s after the visitor has come, want %v", left, want)
+				}
+			}))
+		}
+	}
 }
 
 // A visitor's request and a job follow one another, in either order, and one round trip may commit
@@ -128,7 +184,7 @@ func TestAQuietHoldKeepsToTheSessionsOwnTimes(t *testing.T) {
 					h := quiet(t, process(t, s), terms)
 					wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
 					wantError(t, use, end(t.Context(), h), nil)
-					wantExpiry(t, s, theRecord, max(left, patient.Lease+outlast))
+					wantExpiry(t, s, theRecord, left)
 				}
 			}
 		}

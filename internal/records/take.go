@@ -158,6 +158,9 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		others, ok = reply.IntAt(2)
 		mark, marked := reply.TextAt(3)
 		t.others, t.mark, ok = others != 0, mark, ok && marked
+		if left, quiet := reply.IntAt(4); quiet && k.terms.Quiet && left >= 0 {
+			t.idleEnd = t.heard.Add(time.Duration(left) * time.Millisecond)
+		}
 	case stateTooLarge:
 		t.revision, ok = reply.TextAt(2)
 	case stateWrongType:

@@ -115,12 +115,13 @@ type tenure struct {
 	doubt   error // replaces over as the error of holds whose versions may be stored nevertheless
 
 	// The versions. Each hold that ends makes a version, even if it changed nothing.
-	record  Record // the newest state
-	size    int32  // of its stored form; Redis takes 512 MB at most
-	read    error  // why the record that was read cannot be used; nil once it is replaced
-	ended   bool   // the newest state is a tombstone
-	ttl     int64  // with which the next commit stores it, in ms
-	quiet   bool   // the next commit must not make the record live longer; see Terms.Quiet
+	record  Record    // the newest state
+	size    int32     // of its stored form; Redis takes 512 MB at most
+	read    error     // why the record that was read cannot be used; nil once it is replaced
+	ended   bool      // the newest state is a tombstone
+	ttl     int64     // with which the next commit stores it, in ms
+	idleEnd time.Time // when the record would expire if a quiet take had not extended it; zero: unknown
+	quiet   bool      // the next commit must not make the record live longer; see Terms.Quiet
 	newest  int
 	written int // the newest version that changed the record
 	stored  int // the newest version that Redis has

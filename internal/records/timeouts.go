@@ -32,8 +32,8 @@ type Terms struct {
 	MaxSessions int
 	RefuseLogin bool
 	// Quiet means that the session is used by a job, for example, and not by its visitor. Such a use does not
-	// extend the idle timeout. But the session does not expire while it is held or waited for, nor for a
-	// lease after that.
+	// extend the idle timeout. But the session does not expire while it is held or waited for. If others have waited, or
+	// if a timeout is hardly longer than the lease, it lives a lease longer.
 	Quiet bool
 	// Label names the holder in the errors of waiters. It is stored in the lock. See [locker.WithLabel].
 	Label string

@@ -12,7 +12,8 @@
 -- ARGV[6] to ARGV[10] may be '', and missing at the end:
 -- ARGV[6] the mark as it was read, of a user's session, unless the record is a tombstone
 -- ARGV[7] token of the next holder; without one the lock is freed   ARGV[8] its lease in ms
--- ARGV[9] '1': quiet, the time to live is not extended
+-- ARGV[9] unless '': quiet, the time to live is not extended; the ms that the record would have left if it had not been
+-- extended to outlast the lock, or ARGV[4] if that is not known
 -- ARGV[10] '1': the record is staged
 -- Returns 1: done; 2: done, and other processes wait, or have waited until the lock was freed; {0, why}: lost, and the record is as it was; {3,
 -- why}: lost, but an earlier try of this call may have been executed, or may be executed later. why is
@@ -23,7 +24,7 @@
 -- revision. Since no revision comes back, each write is done once, on the record that its writer has
 -- read, or never.
 local lock, revision, ttl, record, to = KEYS[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7] or ''
-local quiet, staged = ARGV[9] == '1', ARGV[10] == '1' and KEYS[#KEYS]
+local quiet, staged = ARGV[9] or '', ARGV[10] == '1' and KEYS[#KEYS]
 local user = #KEYS > (staged and 4 or 3)
 
 -- The usual case: everything is as expected, and no process waits, or none waits for this lock to be
@@ -36,7 +37,7 @@ local user = #KEYS > (staged and 4 or 3)
 local found = user and redis.pcall('MGET', lock, KEYS[3], KEYS[4]) or redis.pcall('MGET', lock, KEYS[3])
 local others = found[2] -- rule: a commit knows whether others wait
 if found[1] == ARGV[2] -- rule: the lock has the token of the commit
-  and (not others or to ~= '' and ttl ~= '') and #revision == 16 and not quiet
+  and (not others or to ~= '' and ttl ~= '') and #revision == 16 and quiet == ''
   and (not user or found[3] == ARGV[6]) -- rule: the mark is the one that was read
   and redis.pcall('GETRANGE', KEYS[1], '12', '27') == revision then -- rule: the record is the one that the commit was built on
   -- If Redis refuses the write, for example because it is full, it is tried again below, for the error.
@@ -220,8 +221,12 @@ if user then
   end
 end
 
-if quiet and ttl ~= '' then
+if quiet ~= '' and ttl ~= '' then
   local left = redis.call('PTTL', KEYS[1])
+  -- A record that has longer than one that outlasts the lock was read meanwhile, by a visitor.
+  if left <= redis.call('PTTL', lock) + 2001 then -- rule: a job leaves the idle timeout as it was
+    left = math.min(left, quiet)
+  end
   ttl = left >= 0 and math.max(1, math.min(left, ttl)) or ttl
 end
 if ttl ~= '' and to ~= '' then

@@ -6,7 +6,7 @@ local function script()
 -- ARGV[6] place in the queue, '' for none   ARGV[7] idle timeout in ms   ARGV[8] Unix ms: now
 -- ARGV[9] '1': quiet, see times; it may be missing
 -- Returns a state as in scripts.go, and the values that belong to it. After a record: 1 if other
--- processes wait, and the mark, '' for a guest.
+-- processes wait; the mark, '' for a guest; and if quiet, for how many ms the record had been left.
 
 -- The first try of a request consists of plain commands, see take.go. If something is unusual, this
 -- script follows with the same token, which may have the lock by then.
@@ -259,6 +259,7 @@ end
 if place ~= '' then -- rule: a place that has the lock is not in the queue
   quit(KEYS[3], place)
 end
+local before = ARGV[9] == '1' and redis.call('PTTL', KEYS[1]) or nil
 if idle then
   outlast(idle)
 end
@@ -268,7 +269,7 @@ end
 if #record > tonumber(ARGV[4]) then -- rule: a record that is too large is refused
   return {4, #record, revisionOf(record)}
 end
-return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0, mark}
+return {1, record, waiting(KEYS[3]) ~= '' and 1 or 0, mark, before}
 
 end
 
