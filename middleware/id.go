@@ -121,7 +121,7 @@ func (c *commit) logOut(ctx context.Context) error {
 	if hold := rq.hold; hold != nil {
 		rq.hold = nil
 		err := hold.Destroy(ctx)
-		if err != nil && !errors.Is(err, store.ErrGone) { // already ended, for example by EndAll
+		if err != nil && (!errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrLost)) { // else it had ended, for example by EndAll
 			return err
 		}
 		if err == nil {

@@ -235,20 +235,19 @@ func (m *move) login(s accounts) (after accounts, right bool) {
 	return after, !m.got.known || begun.cookie != ""
 }
 
-// refused reports whether the response is right for a cookie that no longer opens anything. If its
-// session was ended meanwhile, it may be a 503.
+// refused reports whether the response is right for a cookie that no longer opens anything. If its session was ended
+// while the request had it, it is a 409.
 func (m *move) refused() bool {
 	empty := m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 0
 	switch {
-	case m.got.status == http.StatusServiceUnavailable:
-		return true
+	case m.got.status == http.StatusServiceUnavailable, m.got.status == http.StatusConflict:
+		return m.got.cookie == ""
 	case m.what == Read:
 		return empty && m.got.cookie == ""
-	case m.what == Write: // refused if the id has moved; otherwise it begins a guest's session
-		return m.got.status == http.StatusConflict && m.got.cookie == "" ||
-			m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 1
+	case m.what == Write: // it begins a guest's session
+		return m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 1
 	default: // a renew begins nothing
-		return m.got.status == http.StatusConflict || empty && m.got.cookie == ""
+		return empty && m.got.cookie == ""
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,25 @@ func Check(operations []porcupine.Operation) error {
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model(begin), settled(operations), patience)
+	return porcupine.CheckOperationsTimeout(model(begin), overtaken(settled(operations)), patience)
+}
+
+// overtaken marks the requests that were refused with a 409 while another one was under way that ends the session or
+// moves its id. A holder that has lost its lock may find its session ended when it commits.
+func overtaken(operations []porcupine.Operation) []porcupine.Operation {
+	for i, op := range operations {
+		what := op.Input.(Operation)
+		if what.What == Logout || op.Output.(Answer).Status != http.StatusConflict {
+			continue
+		}
+		what.overtaken = slices.ContainsFunc(operations, func(other porcupine.Operation) bool {
+			by := other.Input.(Operation).What
+			ends := by == Logout || by == Login && (what.What != Login || other.Return != never)
+			return ends && other.Call < op.Return && op.Call < other.Return && other.Call != op.Call
+		})
+		operations[i].Input = what
+	}
+	return operations
 }
 
 // settled gives each write without a response the number that it wrote, or leaves it out if it may count

@@ -41,6 +41,8 @@ type Operation struct {
 	Cookie   string // that was sent
 	Navigate bool   // a Write by a link, not by a script
 	Reopens  bool   // a Write whose handler opens its session again, and cannot begin another then
+
+	overtaken bool // another request may have ended the session, or moved its id, while this one had it
 }
 
 // An Answer is the response to an Operation, as far as the client knows.
@@ -105,9 +107,9 @@ func step(s state, op Operation, got Answer) []any {
 	}
 }
 
-// withDeadCookie is step for a request with a dead cookie.
+// withDeadCookie is step for a request with a dead cookie, or one whose session was ended while the request had it.
 func (s state) withDeadCookie(op Operation, got Answer) []any {
-	right := !got.Known || got == s.dead(op) || op.Reopens && got == Answer{Known: true, Status: http.StatusConflict}
+	right := !got.Known || got == s.dead(op) || (op.Reopens || op.overtaken) && got == Answer{Known: true, Status: http.StatusConflict}
 	if op.What == Logout && op.Cookie != s.over && isMembers(op.Cookie) { // it ends what the session has become
 		return when(right, state{over: cmp.Or(s.cookie, s.over), n: s.n})
 	}

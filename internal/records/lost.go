@@ -12,9 +12,17 @@ import (
 // changed in record.lua.
 var (
 	errChanged = fmt.Errorf("%w: another request has changed the session", ErrLost)
-	errEnded   = fmt.Errorf("%w: another request has ended the session", ErrLost)
+	errEnded   = endedError(ErrLost.Error() + ": another request has ended the session")
 	errGone    = fmt.Errorf("%w: the session's record is gone: deleted, evicted, or expired", ErrLost)
 )
+
+// An endedError is an ErrLost and an ErrGone: to end a session that others hold is no fault.
+type endedError string
+
+func (e endedError) Error() string { return string(e) }
+
+// Is makes errors.Is find both.
+func (e endedError) Is(target error) bool { return target == ErrLost || target == ErrGone }
 
 // Ended reports whether a lock was lost because its session has ended. why is what [Hold.OnLost] was told.
 func Ended(why error) bool { return errors.Is(why, errEnded) || errors.Is(why, errGone) }

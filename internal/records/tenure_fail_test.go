@@ -84,9 +84,7 @@ func TestFailedEnd(t *testing.T) {
 			}
 			letGo()
 			wantError(t, "Save", one.wait(), ErrLost)
-			if err := two.wait(); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
-				t.Errorf("%s: %v, want %v", name, err, ErrLost)
-			}
+			wantError(t, name, two.wait(), ErrLost) // which ErrGone alone would not be
 			if tt.ended {
 				wantGone(t, d.Server, d.st)
 				return
