@@ -55,6 +55,9 @@ func TestALateChangeIsAnError(t *testing.T) {
 				w.Header().Set("X-Handler", "yes")
 				must(t, s.Commit(req.Context()))
 				answer(w, func() { s.Set("flash", "ordered") })
+				if err := s.Commit(req.Context()); !errors.Is(err, session.ErrClosed) {
+					t.Errorf("Commit after the late change: %v", err)
+				}
 			})
 			c := dial(t, s.Server)
 			c.send("POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")

@@ -155,4 +155,10 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 
 // CommitSession implements keep.Keeper. The commit is bounded by the store's timeout and not by a
 // context: it does not end with the request.
-func (rq *request) CommitSession(context.Context) error { return rq.commit("Commit", false) }
+func (rq *request) CommitSession(context.Context) error {
+	err := rq.commit("Commit", false)
+	if late := rq.late.Load(); err == nil && late != nil {
+		return *late
+	}
+	return err
+}

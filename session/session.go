@@ -214,7 +214,7 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 //
 // If Commit fails, nothing was saved, except that with the store's ErrUnavailable the session may have been saved.
 // The response will be that error, whatever the handler writes. Until a Reopen, a second Commit returns the result
-// of the first.
+// of the first or, if the session was changed after it, [ErrClosed].
 func (s *Session) Commit(ctx context.Context) error {
 	if s.keeper == nil {
 		_, err := s.close("Commit")
