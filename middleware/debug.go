@@ -231,12 +231,10 @@ func pageOf(report debugReport) debugPage {
 		for i, r := range in.Requests[:min(len(in.Requests), debugMaxRequests)] {
 			one := shownRequest{debugRequest: r}
 			switch r.State {
-			case "holds":
-				more.Holds--
 			case "waits":
 				one.Place = i + 1 - in.Holds
 				more.Waits--
-			default:
+			case "open":
 				more.Open--
 			}
 			shown.Shown = append(shown.Shown, one)

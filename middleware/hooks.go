@@ -12,10 +12,10 @@ import (
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
-// no hook. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and
-// the process may die after a commit. The End of a session that gives way to a newer login is called at the first
-// commit of the request that comes back with that login, and the End of one that MaxSessions ends at the commit of the
-// login, also if the commit fails or the handler panics.
+// no hook, nor does a handler that panics, with two exceptions: the End of a session that gives way to a newer login is called at the first commit of
+// the request that comes back with that login, and the End of a session that MaxSessions ends at the commit of the
+// login. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process
+// may die after a commit.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The
 // context does not end, so that a client that goes away does not keep a line out of the log. From the
@@ -23,15 +23,17 @@ import (
 // but to change it is a mistake, as after any commit. A panic in a hook goes on like a panic in the handler or
 // in Update's function, but the saved changes stay saved.
 //
-// No hook is called for sessions that expire, or that are deleted in Redis by other means.
+// No hook is called for sessions that expire, or that are deleted in Redis by other means. But EndAll may call End for
+// a session of the user that has expired a short time before.
 type Hooks struct {
 	// Begin is called when the first record of a session was stored.
 	Begin func(ctx context.Context, id string)
 	// Renew is called when a session has got another ID, by session.Renew or Login, or by Remember if a user
 	// is logged in. The old ID is dead.
 	Renew func(ctx context.Context, old, id string)
-	// End is called when a session was ended by session.Destroy, Sessions.End or EndAll, by a login because of
-	// Options.MaxSessions, or because the same user has logged in again and nobody had come back with it.
+	// End is called when a session was ended: by session.Destroy, Sessions.End or EndAll; by a login because of
+	// Options.MaxSessions; because the same user has logged in again and nobody had come back with it; or because
+	// another user has logged in with its old ID.
 	End func(ctx context.Context, id string)
 }
 

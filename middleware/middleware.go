@@ -142,7 +142,7 @@ type Options struct {
 	LockWait time.Duration
 	// MaxHold is the longest time that a request may hold its session. Then the request's context ends with
 	// store.ErrLost as the cause, the request can no longer save, and the next request gets the session.
-	// Default 1 min.
+	// Default 1 min, or store.Options.Lease if that is longer.
 	MaxHold time.Duration
 	// MaxWaiters is how many requests may wait for one session in this process. Any further request is answered
 	// with 503 at once. Default 128.

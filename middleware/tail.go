@@ -50,7 +50,11 @@ func (t *tail) write(w http.ResponseWriter, p []byte) (int, error) {
 // before, so that it can take a shortcut: a file goes from disk to the network without passing through this
 // process. For the shortcut w looks for a file, or a LimitedReader directly around a file.
 func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
-	if t.declared <= 0 {
+	byWrite := writerFunc(func(p []byte) (int, error) { return t.write(w, p) })
+	switch {
+	case t.overrun:
+		return io.Copy(byWrite, src)
+	case t.declared <= 0:
 		return io.Copy(w, src)
 	}
 	limited, ok := src.(*io.LimitedReader)
@@ -65,7 +69,7 @@ func (t *tail) readFrom(w http.ResponseWriter, src io.Reader) (int64, error) {
 	if err != nil {
 		return n, err
 	}
-	m, err := io.Copy(writerFunc(func(p []byte) (int, error) { return t.write(w, p) }), limited)
+	m, err := io.Copy(byWrite, limited)
 	return n + m, err
 }
 

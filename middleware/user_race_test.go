@@ -211,3 +211,31 @@ func TestALogoutBehindAWriteThatFailsAlsoFails(t *testing.T) {
 		(<-logout).want(t, http.StatusConflict, "*")
 	})
 }
+
+// ASVS 7.4.3: a thief who keeps a session busy cannot keep its user from ending it: a route that only reads waits for
+// nobody.
+func TestAUserEndsASessionThatAThiefKeepsBusy(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		busy := make(chan struct{})
+		handle(mux, "/busy", func(own *session.Session, _ http.ResponseWriter, _ *http.Request) { add(own); <-busy })
+		s = newSite(t, r.Pool(t, 8), middleware.Options{MaxWaiters: 1}, mux)
+		mux.Handle("/log-out-everywhere", s.sessions.ReadOnly(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+			_, err := s.sessions.EndAll(req.Context(), session.FromContext(req.Context()).User())
+			must(t, err)
+		})))
+		v := visitAs(t, s, "ann")
+		thief := with(t, v.cookies(s)...).everywhere()
+		holds := thief.start(s.URL + "/busy")
+		synctest.Wait()
+		waits := thief.start(s.URL + "/busy")
+		synctest.Wait()
+		v.get(s.URL+"/logout").want(t, http.StatusServiceUnavailable, "*") // nobody else may wait
+		v.post(s.URL+"/log-out-everywhere").want(t, 200, "*")
+		close(busy)
+		(<-holds).want(t, http.StatusConflict, "*")
+		<-waits
+		wantUsers(t, s, map[*visitor]string{v: "", thief: ""})
+	})
+}

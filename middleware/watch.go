@@ -85,7 +85,7 @@ func (rq *request) watch() {
 		return
 	}
 	w, id := rq.sessions.watch, rq.identity.knownID()
-	due := w.rounds.Load() + watchPeriod + 1 // the first of these comes too soon
+	due := w.rounds.Load() + watchPeriod + 1 // the first of these may come at once
 	in := &w.shards[rq.watched.shard]
 	in.mu.Lock()
 	switch at := rq.watched.at; {

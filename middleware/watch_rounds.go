@@ -13,8 +13,9 @@ import (
 // # Rounds
 //
 // A timer begins a round each quarter of a second, as long as there are requests. A round asks for the requests that
-// have been there for at least a second and were not asked for within the last second. With one exchange to ask, and
-// one more to make sure, a context ends within two seconds of its session's end, if Redis replies within half a second.
+// have been there for at least a second and were not asked for within the last second. So a request that has just come
+// is asked for after one and a quarter seconds at most. With one round trip to ask, and one more to make sure, a context
+// ends within two seconds of its session's end, if Redis replies within three eighths of a second.
 //
 // # Sessions without an answer
 //

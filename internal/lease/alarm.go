@@ -42,7 +42,7 @@ func (a *alarms) set(mu *sync.Mutex, x *Alarm, r Ringer, due, latest time.Time) 
 		wait := time.Until(due)
 		if a.last.due.After(latest) || a.last.due.Sub(due) > min(wait/16, maxSlack) { // x does not belong at the end
 			if x.timer == nil {
-				x.timer = time.AfterFunc(wait, x.ringer.Ring)
+				x.timer = time.AfterFunc(wait, r.Ring) // each alarm has one Ringer
 			} else {
 				x.timer.Reset(wait)
 			}

@@ -27,7 +27,7 @@ func (s *Sweeper) Sweep(o *Options, maybeDone bool, clean func(context.Context) 
 	s.sweepFirst(o, 0, maybeDone, clean)
 }
 
-// sweepFirst is like Sweep, but if first is not 0, the first sweep is done before it returns, for at most first.
+// sweepFirst is like Sweep, but if first is more than 0, the first sweep is done before it returns, for at most first.
 func (s *Sweeper) sweepFirst(o *Options, first time.Duration, maybeDone bool, clean func(context.Context) bool) {
 	if first > 0 {
 		s.run(o, 0, first, maybeDone, clean)

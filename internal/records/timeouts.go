@@ -20,8 +20,8 @@ type Terms struct {
 	Lifetime time.Duration // absolute timeout, from the creation; at least TTL. Default 24 h.
 	GuestTTL time.Duration // idle timeout of a session that begins, until Renew; at most TTL. Default TTL.
 	LockWait time.Duration // the longest wait for the session. Default 10 s.
-	// MaxHold is the longest time for which a request may hold its session. Default 1 min. MaxWaiters is how
-	// many requests may wait for one session in one process. Default 128.
+	// MaxHold is the longest time for which a request may hold its session. Default 1 min, or Lease if that is longer. MaxWaiters
+	// is how many requests may wait for one session in one process. Default 128.
 	MaxHold    time.Duration
 	MaxWaiters int
 	MaxBytes   int // of the largest record. Default 1 MiB.
@@ -79,7 +79,7 @@ func (t Terms) Check() error {
 	return nil
 }
 
-// terms returns t with its zero fields filled in, or why a request must not take a session.
+// terms returns t with its defaults, or why a request must not take a session.
 func (s *Engine) terms(t Terms) (_ Terms, err error) {
 	if err := s.usable(); err != nil {
 		return t, err
@@ -92,7 +92,7 @@ func (s *Engine) terms(t Terms) (_ Terms, err error) {
 	return t.withDefaults(), err
 }
 
-// withDefaults returns t with its zero fields filled in.
+// withDefaults returns t with its defaults, except for MaxHold and MaxWaiters, which lockingBy fills in.
 func (t Terms) withDefaults() Terms {
 	t.TTL = cmp.Or(t.TTL, DefaultTTL)
 	t.Lifetime = cmp.Or(t.Lifetime, DefaultLifetime)

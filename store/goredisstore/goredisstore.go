@@ -90,11 +90,17 @@ func NewClient(c redis.UniversalClient, timeout time.Duration) (transport.Client
 	case *redis.Client:
 		if c != nil {
 			o := c.Options()
-			return &client{c, timeout}, checkDeadlines(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
+			if err := checkDeadlines(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout); err != nil {
+				return nil, err
+			}
+			return &client{c, timeout}, nil
 		}
 	case *redis.ClusterClient:
 		if c != nil {
-			return newCluster(c, timeout), checkCluster(c.Options())
+			if err := checkCluster(c.Options()); err != nil {
+				return nil, err
+			}
+			return newCluster(c, timeout), nil
 		}
 	case *redis.Ring:
 		return nil, errors.New("goredisstore: the client is a Ring, which sends the keys of an unavailable server" +
