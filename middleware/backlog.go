@@ -8,9 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
-// A backlog has the events that an observer will be told by a goroutine of its own: those that belong to no request,
-// and those that are not kept until their request is done. The goroutine begins with the first event and ends after the
-// last. So an observer that blocks costs at most one goroutine, and the memory of maxBacklog events.
+// A backlog is the queue of one observer, which one goroutine serves. It takes the events that belong to no request, and
+// those of a request that are not kept until the request is done. The goroutine begins with the first event and ends
+// after the last. So an observer that blocks costs at most one goroutine, and the memory of maxBacklog events.
 type backlog struct {
 	observer Observer
 	sessions *Sessions // that has told it first; for its log
@@ -83,8 +83,8 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 	return next, true, dropped
 }
 
-// tell tells observers of events: of each event all observers, before the next. It leaves out the first calls. If an
-// observer panics, that is logged, and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine
+// tell tells observers of events: of each event all observers, before the next. It skips as many calls as were
+// made before one of them panicked. If an observer panics, that is logged, and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine
 // ends.
 func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog, call int) {
 	if len(to) == 0 {

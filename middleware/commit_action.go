@@ -37,8 +37,8 @@ const (
 type situation struct {
 	origin      origin
 	movedMember bool // a member's id that came with the request has moved, and no other one opens a session
-	// crossed: an id that came with this request has moved, no member's cookie opens a session, and the request
-	// is no navigation; or its token leads to no session.
+	// crossed: with cookies, an id that came with the request has moved, no member's cookie opens a session, and the
+	// request is no navigation. With a token, the token leads to no session.
 	crossed bool
 	// userLost: the session's id is a user's, but its record was replaced by one without a user: see
 	// Options.OnCorrupt.

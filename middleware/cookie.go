@@ -141,10 +141,9 @@ type cameID struct {
 	kind kind
 }
 
-// readIDs appends to ids those of the request's genuine cookies, all different: members' before guests', and of
-// a kind in the browser's order, which is longer paths first, then older cookies. The secrets are not needed any
-// more. unknown is how many others are well-formed, but not signed with one of our keys, and refused how many there are
-// besides.
+// readIDs appends the public ids of the request's genuine cookies to ids, without duplicates. Members' ids come before
+// guests'. Those of a kind stay in the browser's order: longer paths first, then older cookies. unknown counts the
+// well-formed cookies that none of our keys has signed, and refused the other cookies that are not genuine.
 func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, refused int) {
 	if c.token != nil {
 		token := c.token(r)

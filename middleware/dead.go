@@ -17,7 +17,7 @@ type deadIDs struct {
 }
 
 const (
-	deadFor  = time.Minute // for which an id is remembered at least, unless there are too many
+	deadFor  = time.Minute // an id is remembered for at least this long, unless a generation is full
 	deadMost = 2048        // ids in a generation
 )
 

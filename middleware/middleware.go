@@ -153,8 +153,8 @@ type Options struct {
 	// Buffer is how many bytes of a response are held back until the session is saved. A longer response
 	// saves the session early. Default 64 KiB.
 	Buffer int
-	// Both cookies of a session are made from Cookie: before Login or Renew a guest's, which has the Name, and
-	// afterwards a member's, whose name is the Name with "-login" behind it. Default: Name "__Host-session" and
+	// Cookie is the pattern of two cookies: until Login or Renew a session has a guest's cookie, which has the Name,
+	// and then a member's, which has the Name with "-login" behind it. Default: Name "__Host-session" and
 	// Secure, which needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless
 	// set, HttpOnly always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should
 	// be Lifetime. [session.Session.Remember] does the same for a single session.

@@ -68,8 +68,8 @@ type successor struct {
 	record records.Record
 }
 
-// successors returns, for a login, those of the ids that have moved, except the request's own session, and sessions that
-// have ended or cannot be read.
+// successors returns, for a login, the sessions that the request's old ids have become. It leaves out the request's own
+// session, and sessions that have ended or cannot be read.
 func (c *commit) successors(ctx context.Context) (all []successor, err error) {
 	rq := c.rq
 	if c.change.User == "" {
@@ -87,9 +87,9 @@ func (c *commit) successors(ctx context.Context) (all []successor, err error) {
 	return all, nil
 }
 
-// takeOver returns the ids of the sessions that a login replaces, since their logins' responses were lost, or dropped by
-// a second click: sessions of its user that nobody has come back with. The new session gets their values, under those
-// that the handler has set.
+// takeOver returns the ids of the sessions that this login replaces: those of the same user that nobody has come back
+// with. The responses to their logins were lost, or a second click has dropped them. The new session gets their values,
+// except for keys that the handler has set.
 func (c *commit) takeOver(all []successor) (instead []string) {
 	for _, old := range all {
 		if old.record.User != c.change.User || !old.record.Unclaimed() {
@@ -106,9 +106,9 @@ func (c *commit) takeOver(all []successor) (instead []string) {
 	return instead
 }
 
-// ofAnotherUser returns the id of the session that a login ends, since the browser has changed hands: a member's id has
-// become that of another user; or "". A guest's id does not count: somebody may have planted it, who could log other
-// people out in this way.
+// ofAnotherUser returns the id of the session that this login ends, or "": a member's id that came with the request has
+// become another user's session, so the browser has changed hands. A guest's id does not count. An attacker may have
+// planted it, to log others out.
 func (c *commit) ofAnotherUser(all []successor) string {
 	for _, old := range all {
 		if user := old.record.User; old.came == member && user != "" && user != c.change.User {

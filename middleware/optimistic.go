@@ -82,10 +82,10 @@ type secondRun struct {
 	err  error         // why the record cannot be used: corrupt, too large, ended or expired
 }
 
-// readUnlocked reads a record for a handler that runs without the lock. done: the record was read, or does not
-// exist, or the read has failed. If done is false, the lock is needed: the record cannot be used and may have to be
-// replaced; or the handler must not run twice, since the body would be gone, or the first run may change a
-// session of other Sessions around it.
+// readUnlocked reads a record for a handler that runs without the lock. done is true if the record was read, does not
+// exist, or could not be read. Otherwise the lock is needed, for one of three reasons: the record is unusable, and may
+// have to be replaced; the request has a body, which a second run could not read; or the first run may change a session
+// of other Sessions around this one.
 func (o *opening) readUnlocked(id string) (record records.Record, done bool, err error) {
 	rq, s := o.rq, o.rq.sessions
 	// Over HTTP/2, and inside http.MaxBytesHandler, the Body of a request without a body is not http.NoBody.

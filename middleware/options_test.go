@@ -98,21 +98,23 @@ func token(c http.Cookie) middleware.Options {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
-		store.ErrTimeout:         503,
-		session.ErrEnded:         409,
-		store.ErrTooManyWaiters:  503,
-		store.ErrLost:            503,
-		store.ErrUnavailable:     503,
-		context.Canceled:         503,
-		context.DeadlineExceeded: 503,
-		store.ErrConflict:        503,
-		store.ErrGone:            409,
-		store.ErrTooManySessions: 403,
-		store.ErrNotFound:        404,
-		store.ErrTooLarge:        500,
-		store.ErrCorrupt:         500,
-		session.ErrReadOnly:      500,
-		errors.New("else"):       500,
+		store.ErrTimeout:                          503,
+		session.ErrEnded:                          409,
+		store.ErrTooManyWaiters:                   503,
+		store.ErrLost:                             503,
+		store.ErrUnavailable:                      503,
+		context.Canceled:                          503,
+		context.DeadlineExceeded:                  503,
+		store.ErrConflict:                         503,
+		store.ErrGone:                             409,
+		errors.Join(store.ErrGone, store.ErrLost): 409, // its session was ended while the request had it
+		errors.Join(store.ErrGone, store.ErrUnavailable): 503, // the changes may have been saved before
+		store.ErrTooManySessions:                         403,
+		store.ErrNotFound:                                404,
+		store.ErrTooLarge:                                500,
+		store.ErrCorrupt:                                 500,
+		session.ErrReadOnly:                              500,
+		errors.New("else"):                               500,
 	} {
 		if got := middleware.Status(fmt.Errorf("store: taking: %w", err)); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)

@@ -17,7 +17,9 @@ import (
 func TestWhatFollowsTooLongAWriteIsRefusedToo(t *testing.T) {
 	for name, more := range map[string]func(http.ResponseWriter) (int64, error){
 		"Write": func(w http.ResponseWriter) (int64, error) { n, err := w.Write([]byte("later")); return int64(n), err },
-		"copy":  func(w http.ResponseWriter) (int64, error) { return io.Copy(w, struct{ io.Reader }{strings.NewReader("later")}) },
+		"copy": func(w http.ResponseWriter) (int64, error) {
+			return io.Copy(w, struct{ io.Reader }{strings.NewReader("later")})
+		},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			s := siteWith(t, r, middleware.Options{}, "/long", func(_ *session.Session, w http.ResponseWriter, _ *http.Request) {

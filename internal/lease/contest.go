@@ -15,7 +15,8 @@ const (
 	// shortened at random. It is also shorter if Timeout is short: only a process that asks notices that Redis is
 	// silent.
 	fallback = 500 * time.Millisecond
-	// asking is how often a place asks at least that is not notified. queue.lua waits for such a place a little longer.
+	// asking is the longest pause between two tries of a place that cannot be notified. queue.lua waits for such a place a
+	// little longer.
 	asking = 100 * time.Millisecond
 )
 

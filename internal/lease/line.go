@@ -270,8 +270,8 @@ func (l *Lines[W]) First(key string) (t *Ticket[W], waits bool) {
 
 // Next takes the first ticket out of the line and grants it the key. The caller no longer owns the key. grant prepares
 // the ticket's Who, and is called before the ticket's goroutine continues. Next does nothing and returns false if the
-// line is empty, if the first ticket came after since, or if it has another label than the lock's token, which shows
-// label to other waiters.
+// line is empty, if the first ticket came after since, or if its label is not the one that the lock's token shows to
+// other processes.
 func (l *Lines[W]) Next(key, label string, since time.Time, grant func(W)) bool {
 	l.mu.Lock()
 	at := l.keys[key]

@@ -12,7 +12,7 @@ const (
 	maxTimeAlone = time.Second
 )
 
-// A Quota is how much of that a process has used.
+// A Quota is for how long, and for how many holders, a process has kept one lock.
 type Quota struct {
 	Began   time.Time // when the process asked for the lock
 	Holders int       // how many holders have had the lock since

@@ -63,8 +63,8 @@ func (c *clock) learn(now int64, heard time.Time) {
 	}
 }
 
-// at returns a moment by Redis's clock as far as that is known, which it is since the first record that this process
-// has begun, or by this process's clock.
+// at returns a moment by Redis's clock. Until this process knows that clock, by a login, a first record or an EndUser,
+// it returns the moment as it is.
 func (c *clock) at(moment time.Time) time.Time {
 	then := c.then.Load()
 	if then == 0 {

@@ -192,9 +192,9 @@ func (t *tenure) waitsSince(begun time.Time) {
 	}
 }
 
-// latest is the deadline of the next commit: by then each hold that waits for it has its outcome. A hold that
-// ends has the time of one round trip and an eighth of that, however many round trips it needs: that of
-// Renew's new record, the one that is under way, and its own commit.
+// latest is the deadline of the next commit. By then each hold that waits for the commit has its outcome. A hold that
+// ends has nine eighths of Timeout, however many round trips that takes: for Renew's new record, for the commit that is
+// under way, and for its own.
 func (t *tenure) latest() time.Time {
 	most := t.engine.options.Timeout
 	return t.since.Add(most).Add(most / 8) // the sum may overflow

@@ -204,8 +204,8 @@ func (h *Hold) Destroy(ctx context.Context) error {
 // the reply to the second step is lost, the old id may be dead although Renew fails, and with it the session:
 // in doubt the session is ended.
 //
-// The new record keeps Until of Record.Own. It keeps Idle, too, if the old record was a user's, could not be
-// used, and was replaced by one without a User.
+// The new record keeps Until of Record.Own, and not Idle, with one exception: if a user's record could not be used and
+// was replaced by one without a User, it keeps both.
 func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	defer h.letGo(ctx)
 	ctx, begun := context.WithoutCancel(ctx), time.Now() // like a commit: the waiters depend on its outcome

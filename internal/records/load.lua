@@ -41,8 +41,7 @@ elseif what == 'c' then
   if left <= 0 then
     return {2}
   end
-  -- GT: a session that is held may have longer. Its lifetime was checked above. A session that would
-  -- expire now does not have longer.
+  -- GT: a session that is held may have longer to live. Its lifetime was checked above.
   redis.call('PEXPIRE', KEYS[1], idle, 'GT') -- rule: reading a session extends its timeout
 end
 if #record > tonumber(ARGV[4]) then

@@ -57,14 +57,14 @@ type Observer interface {
 	Noticed(context.Context, *Notice)
 }
 
-// An observer is one, and what it stands for.
+// An observer is an Observer, and the identity by which Observe recognises it.
 type observer struct {
 	Observer
 	who any
 }
 
-// Observe makes the engine tell o all that happens, except what the Collectors take. o stands for who: if that observes
-// the engine already, Observe does nothing.
+// Observe makes the engine tell o all that happens, except what the Collectors take. who identifies o: if it observes the
+// engine already, Observe does nothing.
 func (s *Engine) Observe(who any, o Observer) {
 	s.observing.Lock()
 	defer s.observing.Unlock()

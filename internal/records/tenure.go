@@ -324,7 +324,7 @@ func (t *tenure) sweep(tokens ...string) {
 	e.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
 }
 
-// lapse ends the tenure. The present hold is told: it has built on a version that is void.
+// lapse ends the tenure, and tells the present hold, which can save nothing any more.
 func (t *tenure) lapse(reason error) {
 	if t.over != nil {
 		return

@@ -17,9 +17,9 @@ import (
 //   - to a login of the same user that comes with the moved id from which the session was made: see [Login];
 //   - to any login of its user that MaxSessions would otherwise refuse, or for which it would end another session.
 //
-// It does not end at once: of two responses that cross, the browser may keep the cookie of the older login. It ends
-// when the newer session is claimed. If the older one is claimed first, both live. The newer one stays unclaimed
-// then, and may give way itself. Only the newer one ends the older.
+// A session that gives way does not end at once: of two responses that cross, the browser may keep the cookie of the
+// older login. It ends when the newer session is claimed. If the older session is claimed first, both live, and the newer
+// one is still unclaimed. The older session never ends the newer.
 //
 // A session gives way to one other, which is newer. Several may give way to the same one. So the unclaimed sessions form
 // trees, and a claim ends what is below its session. It changes nothing above: what the session gives way to stays

@@ -15,9 +15,12 @@
 -- ARGV[9] unless '': quiet, the time to live is not extended; the ms that the record would have left if it had not been
 -- extended to outlast the lock, or ARGV[4] if that is not known
 -- ARGV[10] '1': the record is staged
--- Returns 1: done; 2: done, and other processes wait, or have waited until the lock was freed; {0, why}: lost, and the record is as it was; {3,
--- why}: lost, but an earlier try of this call may have been executed, or may be executed later. why is
--- {0, token}: another token has the lock; {-1}: the lock is free; or a result of changed.
+-- Returns
+-- 1: done
+-- 2: done, and other processes wait, or have waited until the lock was freed
+-- {0, why}: lost, and nothing was written
+-- {3, why}: lost, but an earlier try of this call may have been executed, or may be executed later
+-- why is {0, token}: another token has the lock; {-1}: the lock is free; or a result of changed.
 --
 -- The lock keeps others out. The revision protects a write from being lost: a take that comes late may
 -- give a token the lock a second time. By then others may have written, and the record has another
