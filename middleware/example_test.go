@@ -447,7 +447,7 @@ func Example_logoutEverywhere() {
 		s := session.FromContext(r.Context())
 		if user := s.User(); user != "" {
 			if _, err := sessions.EndAll(r.Context(), user); err != nil {
-				slog.ErrorContext(r.Context(), "log out everywhere", "user", user, "error", err)
+				slog.ErrorContext(r.Context(), "log out everywhere", "error", err)
 				http.Error(w, "you may still be logged in, please try again", middleware.Status(err))
 				return
 			}

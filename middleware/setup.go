@@ -58,12 +58,19 @@ func (rq *request) lookAtCookies(came []cameID, unknown int) {
 	}
 }
 
-// lookAtTransport warns if the browser will not keep the cookie that the response sets, since it is Secure, and the
-// browser speaks plain HTTP. If such a cookie has ever come back over plain HTTP, a proxy that does not say so
-// speaks HTTPS with browsers.
+// lookAtTransport warns if the cookie that the response sets does not fit how the browser is connected: it is Secure, and
+// the browser speaks plain HTTP, so it drops the cookie; or it is not, and the browser speaks HTTPS. If a Secure cookie
+// has ever come back over plain HTTP, a proxy that does not say so speaks HTTPS with browsers.
 func (rq *request) lookAtTransport() {
 	s := rq.sessions
-	if s.cookies.token == nil && s.cookies.pattern.Secure && !s.comesBack.Load() && !overHTTPS(rq.base) {
+	secure, https := s.cookies.pattern.Secure, overHTTPS(rq.base)
+	switch {
+	case s.cookies.token != nil:
+	case !secure && https:
+		rq.warn("not_secure", 1, "a cookie that is not Secure is set over HTTPS, and browsers send it over plain HTTP, too: "+
+			"set Secure in Options.Cookie, or leave Options.Cookie out, which makes it __Host-session and Secure",
+			slog.String("cookie", s.cookies.pattern.Name))
+	case secure && !https && !s.comesBack.Load():
 		rq.warn("plain_http", 1, "a Secure cookie is set over plain HTTP, and browsers drop it, except some for localhost: "+
 			"serve HTTPS; or let the proxy that serves it set X-Forwarded-Proto; or, while developing, give Options.Cookie a Name and no Secure",
 			slog.String("cookie", s.cookies.pattern.Name))

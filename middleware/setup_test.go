@@ -83,24 +83,27 @@ func TestTheLogTellsOfTokensWithAnUnknownKey(t *testing.T) {
 	})
 }
 
-// Browsers drop a Secure cookie that comes over plain HTTP: each request begins a session.
-func TestTheLogTellsOfASecureCookieOverPlainHTTP(t *testing.T) {
+// Browsers drop a Secure cookie that comes over plain HTTP: each request begins a session. They send a cookie that is not
+// Secure over plain HTTP, even if it came over HTTPS.
+func TestTheLogTellsOfACookieThatDoesNotFitTheTransport(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		header, value string
 		over          *tls.ConnectionState
 		secure        bool
-		warns         bool
+		warns         string
 	}{
-		"plain HTTP":                   {secure: true, warns: true},
-		"a proxy that says so":         {header: "X-Forwarded-Proto", value: "http", secure: true, warns: true},
-		"a proxy that says little":     {header: "Forwarded", value: "for=1.2.3.4", secure: true, warns: true},
+		"plain HTTP":                   {secure: true, warns: "plain_http"},
+		"a proxy that says so":         {header: "X-Forwarded-Proto", value: "http", secure: true, warns: "plain_http"},
+		"a proxy that says little":     {header: "Forwarded", value: "for=1.2.3.4", secure: true, warns: "plain_http"},
 		"HTTPS":                        {over: &tls.ConnectionState{}, secure: true},
 		"HTTPS with a proxy":           {header: "X-Forwarded-Proto", value: "HTTPS", secure: true},
 		"HTTPS with the first of two":  {header: "X-Forwarded-Proto", value: "https, http", secure: true},
 		"HTTPS with a proxy, RFC 7239": {header: "Forwarded", value: `for="[2001:db8::1]";proto=https;by=a, for=b`, secure: true},
 		"the same with quotes":         {header: "Forwarded", value: `For=a; Proto="https"`, secure: true},
 		"a cookie that is not Secure":  {},
+		"the same over HTTPS":          {over: &tls.ConnectionState{}, warns: "not_secure"},
+		"the same through a proxy":     {header: "X-Forwarded-Proto", value: "https", warns: "not_secure"},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			log := &logtest.Buffer{}
@@ -118,10 +121,12 @@ func TestTheLogTellsOfASecureCookieOverPlainHTTP(t *testing.T) {
 			}
 			redistest.Elapse(time.Minute)
 			add()
-			if c.warns {
-				warned(t, log, "plain_http", "1", "3")
-			} else {
-				warned(t, log, "plain_http")
+			for _, kind := range []string{"plain_http", "not_secure"} {
+				if kind == c.warns {
+					warned(t, log, kind, "1", "3")
+				} else {
+					warned(t, log, kind)
+				}
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func table(w io.Writer, rows [][]string) {
 	}
 	for _, row := range rows {
 		for i := range row {
-			row[i] = printable(row[i])
+			row[i] = cell(row[i])
 			widths[i] = max(widths[i], len([]rune(row[i])))
 		}
 	}
@@ -76,6 +76,17 @@ func table(w io.Writer, rows [][]string) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
+}
+
+// cell makes s a cell of a table: what a visitor has named, such as a device, cannot look like several cells, or make all
+// lines long.
+func cell(s string) string {
+	const most = 80
+	s = strings.Join(strings.FieldsFunc(printable(s), func(r rune) bool { return r == ' ' }), " ")
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
 }
 
 // pairs writes one name and value per line.

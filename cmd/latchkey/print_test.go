@@ -99,3 +99,16 @@ func TestParseHead(t *testing.T) {
 		}
 	}
 }
+
+// A cell that somebody else has named stays one cell, and does not make a table wide.
+func TestACellLooksLikeOne(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	table(&b, [][]string{{"DEVICE", ">SEEN"}, {"Firefox   1s ago", "3d ago"}, {strings.Repeat("x", 512), "1m ago"}})
+	want := "DEVICE" + strings.Repeat(" ", 74) + "    SEEN\n" +
+		"Firefox 1s ago" + strings.Repeat(" ", 66) + "  3d ago\n" +
+		strings.Repeat("x", 79) + "…  1m ago\n"
+	if b.String() != want {
+		t.Errorf("the table is\n%s, want\n%s", b.String(), want)
+	}
+}

@@ -23,7 +23,7 @@ var setupDefects = []defect{
 		seenBy(tests("middleware", "TestTheLogTellsOfCookiesWithAnUnknownKey"))},
 	{"P17", "the log does not tell of a Secure cookie over plain HTTP",
 		edits(overlay.In("middleware", "request.setCookie").Drop("$recv.lookAtTransport()")),
-		seenBy(tests("middleware", "TestTheLogTellsOfASecureCookieOverPlainHTTP"))},
+		seenBy(tests("middleware", "TestTheLogTellsOfACookieThatDoesNotFitTheTransport"))},
 	{"P17", "the log tells of plain HTTP although a proxy speaks HTTPS",
 		edits(overlay.In("middleware", "request.lookAtCookies").Drop("s.comesBack.Store(true)")),
 		seenBy(tests("middleware", "TestASecureCookieThatComesBackIsNoMistake"))},
