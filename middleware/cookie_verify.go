@@ -92,8 +92,8 @@ func looksSigned(plain []byte) bool {
 }
 
 // signed returns the date and the secret, in base64, if they were signed with the key of mac; if not, text is nil.
-// ok is true if, in addition, the signature is not too old. A signed date comes from one of our servers, so a date in the future only means
-// that the clocks of two servers differ.
+// ok is true if, in addition, the signature is not too old. A signed date comes from one of our servers, so a date in the
+// future only means that the clocks of two servers differ.
 func (k *checker) signed(of kind, mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
 	unix, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, signature, found := bytes.Cut(rest, []byte("|"))

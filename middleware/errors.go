@@ -23,12 +23,12 @@ type rule struct {
 var rules = []rule{
 	{session.ErrEnded, "gone", http.StatusConflict, slog.LevelInfo}, // the cause of a context that is canceled
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
-	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo},                   // also if it wraps ErrGone
+	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo},          // also if it wraps ErrGone
+	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn}, // also if its last try got no reply in the rest of the time
+	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrUnavailable, "unavailable", http.StatusServiceUnavailable, slog.LevelError}, // also if a repetition found the session gone
 	{store.ErrGone, "gone", http.StatusConflict, slog.LevelInfo},
 	{store.ErrNotFound, "not_found", http.StatusNotFound, slog.LevelInfo},
-	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn},
-	{store.ErrTooManyWaiters, "too_many_waiters", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrTooManySessions, "too_many_sessions", http.StatusForbidden, slog.LevelInfo},
 	{store.ErrConflict, "conflict", http.StatusServiceUnavailable, slog.LevelWarn},
 	{store.ErrLost, "lost", http.StatusServiceUnavailable, slog.LevelError},

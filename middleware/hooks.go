@@ -12,9 +12,9 @@ import (
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
-// no hook, nor does a handler that panics, with two exceptions: the End of a session that gives way to a newer login is called at the first commit of
-// the request that comes back with that login, and the End of a session that MaxSessions ends at the commit of the
-// login. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process
+// no hook. Nor does a handler that panics. There are two exceptions. The End of a session that gives way to a newer
+// login is called at the first commit of the request that comes back with that login. The End of a session that
+// MaxSessions ends is called at the commit of the login. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process
 // may die after a commit.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The

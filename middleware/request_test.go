@@ -157,3 +157,18 @@ func TestAHandlersContextCanBePrinted(t *testing.T) {
 	both.Wait()
 	rq.context.endContext(nil)
 }
+
+// An error may wrap several errors. The log has the kind of the one that says what to do.
+func TestTheKindOfSeveralErrors(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"timeout":     errors.Join(store.ErrUnavailable, store.ErrTimeout), // Redis was silent only for the rest of the wait
+		"unavailable": errors.Join(store.ErrGone, store.ErrLost, store.ErrUnavailable),
+		"gone":        errors.Join(store.ErrLost, store.ErrGone),
+		"no_access":   errors.Join(store.ErrGone, errNoAccess),
+	} {
+		if got := ruleOf(err).kind; got != want {
+			t.Errorf("%v is of kind %s, want %s", err, got, want)
+		}
+	}
+}

@@ -212,9 +212,9 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 // The session can still be read afterwards. A change is a mistake, unless [Session.Reopen] has opened the session
 // again: the change is logged, and the response becomes an error ([ErrClosed]) or, if it has begun, is cut off.
 //
-// If Commit fails, nothing was saved, except that with the store's ErrUnavailable the session may have been saved.
-// The response will be that error, whatever the handler writes. Until a Reopen, a second Commit returns the result
-// of the first or, if the session was changed after it, [ErrClosed].
+// If Commit fails, nothing was saved, with two exceptions. With the store's ErrUnavailable the session may have been
+// saved. With [ErrClosed] it is saved, except for a change that came after the commit. The response will be the error,
+// whatever the handler writes. Until a Reopen, a second Commit returns the result of the first, or ErrClosed.
 func (s *Session) Commit(ctx context.Context) error {
 	if s.keeper == nil {
 		_, err := s.close("Commit")

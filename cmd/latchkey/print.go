@@ -78,13 +78,16 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// cell makes s a cell of a table: what a visitor has named, such as a device, cannot look like several cells, or make all
-// lines long.
+// cell makes s a cell of a table. What a visitor has named, such as a device, cannot look like several cells: it is in
+// quotes if it has several spaces. Nor can it make all lines long.
 func cell(s string) string {
 	const most = 80
-	s = strings.Join(strings.FieldsFunc(printable(s), func(r rune) bool { return r == ' ' }), " ")
+	s = printable(s)
 	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+		s = string(runes[:most-1]) + "…"
+	}
+	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s {
+		return `"` + s + `"`
 	}
 	return s
 }

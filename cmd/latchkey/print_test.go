@@ -106,7 +106,7 @@ func TestACellLooksLikeOne(t *testing.T) {
 	var b strings.Builder
 	table(&b, [][]string{{"DEVICE", ">SEEN"}, {"Firefox   1s ago", "3d ago"}, {strings.Repeat("x", 512), "1m ago"}})
 	want := "DEVICE" + strings.Repeat(" ", 74) + "    SEEN\n" +
-		"Firefox 1s ago" + strings.Repeat(" ", 66) + "  3d ago\n" +
+		`"Firefox   1s ago"` + strings.Repeat(" ", 62) + "  3d ago\n" +
 		strings.Repeat("x", 79) + "…  1m ago\n"
 	if b.String() != want {
 		t.Errorf("the table is\n%s, want\n%s", b.String(), want)

@@ -236,7 +236,7 @@ func (m *move) login(s accounts) (after accounts, right bool) {
 }
 
 // refused reports whether the response is right for a cookie that no longer opens anything. If its session was ended
-// while the request had it, it is a 409.
+// while the request had it, it is a 409. The model does not know whether the request had it.
 func (m *move) refused() bool {
 	empty := m.got.status == http.StatusOK && m.got.user == "" && m.got.n == 0
 	switch {

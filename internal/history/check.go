@@ -18,7 +18,7 @@ const patience = time.Minute
 // Check returns nil if there is an order of the operations in which all responses are right. Otherwise
 // the error lists the shortest part of them that it could find without such an order.
 func Check(operations []porcupine.Operation) error {
-	begin := state{}
+	begin, operations := state{}, overtaken(operations)
 	switch judge(operations, begin) {
 	case porcupine.Ok:
 		return nil
@@ -44,25 +44,26 @@ func Check(operations []porcupine.Operation) error {
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model(begin), overtaken(settled(operations)), patience)
+	return porcupine.CheckOperationsTimeout(model(begin), settled(operations), patience)
 }
 
 // overtaken marks the requests that were refused with a 409 while another one was under way that ends the session or
 // moves its id. A holder that has lost its lock may find its session ended when it commits.
 func overtaken(operations []porcupine.Operation) []porcupine.Operation {
+	marked := slices.Clone(operations)
 	for i, op := range operations {
 		what := op.Input.(Operation)
 		if what.What == Logout || op.Output.(Answer).Status != http.StatusConflict {
 			continue
 		}
-		what.overtaken = slices.ContainsFunc(operations, func(other porcupine.Operation) bool {
+		for j, other := range operations {
 			by := other.Input.(Operation).What
 			ends := by == Logout || by == Login && (what.What != Login || other.Return != never)
-			return ends && other.Call < op.Return && op.Call < other.Return && other.Call != op.Call
-		})
-		operations[i].Input = what
+			what.overtaken = what.overtaken || ends && j != i && other.Call < op.Return && op.Call < other.Return
+		}
+		marked[i].Input = what
 	}
-	return operations
+	return marked
 }
 
 // settled gives each write without a response the number that it wrote, or leaves it out if it may count

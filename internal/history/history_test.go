@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 		"a link is shut out":             {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused).byLink(), false},
 		"a link loses what is there":     {begun.tell(3, 4, Write, "a", anew).byLink(), false},
 		"a script is shut out":           {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Write, "a", refused), false},
-		"a holder finds it logged out":   {begun.tell(3, 7, Logout, "a", done).tell(4, 8, Write, "a", refused).tell(4, 8, Read, "a", refused), true},
+		"a holder finds it logged out":   {begun.tell(3, 7, Logout, "a", done).tell(3, 8, Write, "a", refused).tell(4, 8, Read, "a", refused), true},
 		"a read is shut out":             {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Read, "a", refused), false},
 		"a logout with a moved cookie":   {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "a-login=b", done).tell(9, 10, Write, "b", number(1)), false},
 		"and another one":                {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "b", done).tell(9, 10, Logout, "a-login=b", done).tell(11, 12, Write, "b", anew), true},

@@ -138,7 +138,11 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		}
 		switch {
 		case isQuiet: // the script extends it if the lock needs that
-			quiet = t.idleLeft(ms, now)
+			left := t.idleLeft(ms, now)
+			if _, waits := t.engine.lines.First(t.lock); waits && next.text == "" { // a request of this process takes it next
+				left = max(left, outlast.Milliseconds())
+			}
+			quiet = left
 		case next.text != "":
 			ms = max(ms, (next.span + outlast).Milliseconds())
 		}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -90,6 +91,82 @@ func TestAJobLeavesTheTimeOfAVisitorWhoComesMeanwhile(t *testing.T) {
 			}))
 		}
 	}
+}
+
+// P12: a visitor who waits for a job in its process finds the session, even if the idle timeout comes meanwhile, and Redis
+// is far away.
+func TestAVisitorWhoWaitsBehindAJobFindsTheSession(t *testing.T) {
+	for use, end := range uses {
+		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
+			learn(t, s)
+			st, proxy := tapped(t, s, patient)
+			create(t, st, "0")
+			s.Do(t, "PEXPIRE", theRecord, 1000)
+			job := quiet(t, st, Terms{})
+			visitor := guests(t, st, 1, Terms{})[0]
+			lapse(2 * time.Second) // longer than a process keeps its turn, so that the job's commit releases the lock
+			proxy.Inject(func(c redistest.Command) redistest.Fault {
+				if c.Name == "SET" { // the visitor's take is on its way
+					return redistest.HangCommand
+				}
+				return redistest.Pass
+			})
+			wantError(t, use, end(t.Context(), job), nil)
+			synctest.Wait()
+			lapse(time.Second)
+			wantExpiry(t, s, theRecord, outlast-time.Second)
+			proxy.Inject(nil)
+			proxy.Release()
+			<-visitor.came
+			must(t, visitor.err)
+			visitor.hold.Release(t.Context())
+			wantExpiry(t, s, theRecord, DefaultTTL)
+		}))
+	}
+}
+
+// P12: a visitor's request that follows a job in its process extends the idle timeout, even if it fails.
+func TestAVisitorWhoFailsBehindAJobExtendsTheSession(t *testing.T) {
+	for use, end := range uses {
+		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
+			st := process(t, s)
+			create(t, st, "0")
+			s.Do(t, "PEXPIRE", theRecord, 2000)
+			job := quiet(t, st, Terms{})
+			visitor := guests(t, st, 1, Terms{})[0]
+			ended := begin(func() error { return end(t.Context(), job) })
+			<-visitor.came
+			must(t, visitor.err)
+			wantError(t, use, ended.wait(), nil)
+			lapse(3 * time.Second)
+			visitor.hold.Release(t.Context())
+			wantExpiry(t, s, theRecord, DefaultTTL)
+		}))
+	}
+}
+
+// P12: nor do jobs of two processes that meet again and again keep a session alive that its visitor has left.
+func TestJobsThatMeetDoNotKeepTheSession(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		here, there := process(t, s), process(t, s)
+		terms := Terms{TTL: 5 * time.Minute}
+		create(t, here, "0")
+		save(t, takeBy(t, here, terms), "1") // the visitor
+		left := time.Now()
+		for time.Since(left) < terms.TTL+5*time.Second {
+			job, err := here.Take(t.Context(), theID, Terms{TTL: terms.TTL, Quiet: true})
+			if err != nil {
+				break
+			}
+			lapse(20 * time.Millisecond)
+			other := guests(t, there, 1, Terms{TTL: terms.TTL, Quiet: true})[0]
+			lapse(50 * time.Millisecond)
+			must(t, job.Touch(t.Context()))
+			must(t, other.holds(t, "1").Touch(t.Context()))
+			lapse(4 * time.Second)
+		}
+		wantNotFound(t, s, here, terms)
+	})
 }
 
 // A visitor's request and a job follow one another, in either order, and one round trip may commit

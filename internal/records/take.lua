@@ -60,7 +60,9 @@ if absent
   elseif not ours then
     -- While another token has the lock, the result is never that there is no session: the request would
     -- begin another session beside the holder's.
-    if idle then
+    if idle and ARGV[9] == '1' then -- rule: a job that waits extends the session no further than its holder does
+      redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[2]), 0) + 2000, 'GT')
+    elseif idle then
       outlast(idle)
     end
     if place == '' then

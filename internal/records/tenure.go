@@ -237,7 +237,14 @@ func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed e
 	if t.over == nil && scripting.TimedOut(failed) {
 		t.fail(failed, "")
 	}
-	if h.terms.Quiet && t.newest == t.stored { // all visitors' versions are stored, with their timeouts
+	switch {
+	case h.over || t.over != nil:
+	case !h.terms.Quiet: // a visitor has used the session
+		t.terms.Quiet = false
+		if t.quiet && !t.ended {
+			t.quiet, t.ttl = false, h.terms.expiry(&t.record, time.Now())
+		}
+	case t.newest == t.stored: // all visitors' versions are stored, with their timeouts
 		t.terms.Quiet, t.quiet = true, true
 	}
 	t.leave(ctx, h, begun)

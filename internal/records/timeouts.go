@@ -20,8 +20,8 @@ type Terms struct {
 	Lifetime time.Duration // absolute timeout, from the creation; at least TTL. Default 24 h.
 	GuestTTL time.Duration // idle timeout of a session that begins, until Renew; at most TTL. Default TTL.
 	LockWait time.Duration // the longest wait for the session. Default 10 s.
-	// MaxHold is the longest time for which a request may hold its session. Default 1 min, or Lease if that is longer. MaxWaiters
-	// is how many requests may wait for one session in one process. Default 128.
+	// MaxHold is the longest time for which a request may hold its session. Default 1 min, or Lease if that is longer.
+	// MaxWaiters is how many requests may wait for one session in one process. Default 128.
 	MaxHold    time.Duration
 	MaxWaiters int
 	MaxBytes   int // of the largest record. Default 1 MiB.
@@ -32,8 +32,7 @@ type Terms struct {
 	MaxSessions int
 	RefuseLogin bool
 	// Quiet means that the session is used by a job, for example, and not by its visitor. Such a use does not
-	// extend the idle timeout. But the session does not expire while it is held or waited for. If others have waited, or
-	// if a timeout is hardly longer than the lease, it lives a lease longer.
+	// extend the idle timeout. But the session does not expire while it is held or waited for: see P12 in PROMISES.md.
 	Quiet bool
 	// Label names the holder in the errors of waiters. It is stored in the lock. See [locker.WithLabel].
 	Label string
