@@ -89,7 +89,7 @@ func TestKeysOfAUserEvicted(t *testing.T) {
 				}
 				h.lose(keys...)
 				if one.held {
-					h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
+					h.must("the save of the holder", <-h.replies, http.StatusConflict, "")
 				} else {
 					h.must("the save of the holder", <-h.replies, http.StatusOK, "ok")
 					anns.must("a read before anybody asks for the list", anns.get(s.demos[0], "/count"), 200, "1")
