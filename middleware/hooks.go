@@ -14,8 +14,10 @@ import (
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
 // no hook. Nor does a handler that panics. There are two exceptions. The End of a session that gives way to a newer
 // login is called at the first commit of the request that comes back with that login. The End of a session that
-// MaxSessions ends is called at the commit of the login. A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process
-// may die after a commit.
+// MaxSessions ends is called at the commit of the login.
+//
+// A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process may die
+// after a commit.
 //
 // The context has the values of the handler's context, or of the context that Update was called with. The
 // context does not end, so that a client that goes away does not keep a line out of the log. From the

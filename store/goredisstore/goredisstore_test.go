@@ -52,6 +52,9 @@ func TestRefused(t *testing.T) {
 		if st != nil || err == nil || !strings.Contains(err.Error(), strings.TrimSpace(rule)) {
 			t.Errorf("%v, want %q", err, rule)
 		}
+		if client, err := NewClient(tt.client, time.Second); err != nil && client != nil {
+			t.Errorf("NewClient returns a client beside %v", err)
+		}
 	}
 }
 
