@@ -25,7 +25,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 		control = "no-store"
 	}
 	switch {
-	case !used && !rq.refused:
+	case !used && !rq.startFailed:
 	case !chosen && len(h["Vary"]) == 0:
 		rw.caching = [...]string{vary, control}
 		h["Vary"], h["Cache-Control"] = rw.caching[:1:1], rw.caching[1:]

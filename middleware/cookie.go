@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	minKey  = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
-	longer  = 512  // bytes: no genuine cookie is longer, so a longer cookie is not verified
-	largest = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
-	most    = 8    // cookies of a kind that are verified in a request, which costs an HMAC per key each
+	minKey   = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
+	maxValue = 512  // bytes: no genuine cookie is longer, so a longer one is not verified
+	maxPair  = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
+	maxTried = 8    // cookies of a kind that are verified in a request, which costs an HMAC per key each
 )
 
 // # Guests and members
@@ -115,8 +115,8 @@ func checkCookie(p *http.Cookie) error {
 	switch {
 	case p.Value != "":
 		return errors.New("its Value must be empty: the session's secret goes there")
-	case len(p.Name+memberSuffix)+longer > largest:
-		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), largest-longer-len(memberSuffix))
+	case len(p.Name+memberSuffix)+maxValue > maxPair:
+		return fmt.Errorf("its Name has %d bytes: with more than %d browsers would not keep the cookie", len(p.Name), maxPair-maxValue-len(memberSuffix))
 	case p.MaxAge < 0 || !p.Expires.IsZero():
 		return errors.New("its MaxAge must not be negative, and Expires not set: a MaxAge of 0 ends with the browser")
 	case strings.HasPrefix(name, "__host-") && (!p.Secure || p.Path != "/" || p.Domain != ""):
@@ -191,7 +191,7 @@ func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string
 		for part := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
 			k := slices.Index(c.names[:], textproto.TrimString(name))
-			if k < 0 || tried[k] == most {
+			if k < 0 || tried[k] == maxTried {
 				continue
 			}
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {

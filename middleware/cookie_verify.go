@@ -22,7 +22,7 @@ type checker struct {
 	maxAge int64         // of a signature, in s
 
 	// Room for the contents of a cookie: bytes that are passed to a hash.Hash cannot be on the stack.
-	plain, secret [longer]byte
+	plain, secret [maxValue]byte
 	sum           [sha256.Size]byte
 }
 
@@ -51,7 +51,7 @@ const (
 
 // verify returns the public id that a value of a kind of cookie stands for, or "" if the cookie is not genuine.
 func (k *checker) verify(of kind, value string) (id string, result verified) {
-	if len(value) > longer {
+	if len(value) > maxValue {
 		return "", malformed
 	}
 	defer clear(k.plain[:])

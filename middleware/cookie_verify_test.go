@@ -85,7 +85,7 @@ func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) 
 	for k, name := range []string{member: "sid-login", guest: "sid"} {
 		verified := 0
 		for _, cookie := range r.CookiesNamed(name) {
-			if _, err := strictBase64.DecodeString(cookie.Value); err != nil || len(cookie.Value) > longer || verified == most {
+			if _, err := strictBase64.DecodeString(cookie.Value); err != nil || len(cookie.Value) > maxValue || verified == maxTried {
 				continue
 			}
 			verified++

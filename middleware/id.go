@@ -140,14 +140,9 @@ func (c *commit) logOut(ctx context.Context) error {
 
 // beginID begins the id of a new session, or a new id of the session that is held, as after Login.
 func (c *commit) beginID(ctx context.Context, do action) error {
-	rq, s, change := c.rq, c.rq.sessions, c.change
-	switch byToken := s.cookies.token != nil; {
-	case byToken && c.by == handlerEnd && do == create && !change.Renewed:
-		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // a mistake of the client, or of the handler
-	case byToken && c.by == handlerEnd:
-		return errNobody
-	case !byToken && rq.begun:
-		return errCookieLate
+	rq, user := c.rq, c.change.User
+	if err := c.mayBeginID(do); err != nil {
+		return err
 	}
 	record := c.beginRecord(do)
 	key := c.newKey(do, record.User)
@@ -156,54 +151,84 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 		return err
 	}
 	var login *records.Login
-	if change.User != "" {
-		login = &records.Login{Arrived: rq.identity.loginArrived(change.User), Instead: c.takeOver(moved)}
+	if user != "" {
+		login = &records.Login{Arrived: rq.identity.loginArrived(user), Instead: c.takeOver(moved)}
 		ctx = records.WithLogin(ctx, login)
 	}
-	id, k := key.publicID(), guest
-	if change.Renewed {
-		k = member
+	id, k := key.publicID(), c.newKind(key)
+	cookie, err := rq.sessions.cookies.issue(k, key.raw(), record.Own)
+	if err != nil {
+		return err
 	}
-	if s.cookies.token != nil {
-		k = kindOf(id)
-	}
-	cookie, err := s.cookies.issue(k, key.raw(), record.Own)
-	switch {
-	case err != nil:
-	case do == renew:
-		hold := rq.hold
-		rq.hold, hold.Record = nil, record
-		err = hold.Renew(ctx, id, c.change.Data())
-		record.Own = hold.Record.Own // a new id does not keep all of them
-	default:
-		record.Data = c.change.Data()
-		err = s.store.CreateRecord(ctx, id, record, s.terms)
-	}
+	err = c.storeNew(ctx, do, id, &record)
 	if login != nil {
-		for _, old := range login.Surplus {
+		for _, old := range login.Surplus { // also if the login has failed
 			rq.addEvent(event{do: destroy, old: old, how: "max_sessions"})
 		}
 	}
-	if err == nil {
-		how := ""
-		switch {
-		case change.User != "":
-			how = "login"
-		case do == renew:
-			how = "renew"
-		}
-		rq.addEvent(event{do: do, old: rq.identity.knownID(), id: id, how: how})
-		// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
-		// Since successors has looked, the session may have moved on, to one of the same user.
-		err = c.endSuccessor(ctx, c.ofAnotherUser(moved), change.User, "other_user")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		rq.identity.setID(id)
-		rq.identity.setStored(record.Created, record.Own)
-		rq.setCookie(k, cookie)
-		rq.origin, rq.saved = locked, true
+	rq.addEvent(event{do: do, old: rq.identity.knownID(), id: id, how: c.howBegun(do)})
+	// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
+	// Since successors has looked, the session may have moved on, to one of the same user.
+	if err := c.endSuccessor(ctx, c.ofAnotherUser(moved), user, "other_user"); err != nil {
+		return err
 	}
+	rq.identity.setID(id)
+	rq.identity.setStored(record.Created, record.Own)
+	rq.setCookie(k, cookie)
+	rq.origin, rq.saved = locked, true
+	return nil
+}
+
+// mayBeginID returns why the client could not get a new id, or nil.
+func (c *commit) mayBeginID(do action) error {
+	switch byToken := c.rq.sessions.cookies.token != nil; {
+	case byToken && c.by == handlerEnd && do == create && !c.change.Renewed:
+		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // a mistake of the client, or of the handler
+	case byToken && c.by == handlerEnd:
+		return errNobody
+	case !byToken && c.rq.begun:
+		return errCookieLate
+	}
+	return nil
+}
+
+// storeNew stores a record with a new id. If the id is that of a session that goes on, this changes the record's Own.
+func (c *commit) storeNew(ctx context.Context, do action, id string, record *records.Record) error {
+	rq := c.rq
+	if do != renew {
+		record.Data = c.change.Data()
+		return rq.sessions.store.CreateRecord(ctx, id, *record, rq.sessions.terms)
+	}
+	hold := rq.hold
+	rq.hold, hold.Record = nil, *record
+	err := hold.Renew(ctx, id, c.change.Data())
+	record.Own = hold.Record.Own // a new id does not keep all of them
 	return err
+}
+
+// newKind returns the kind of the session whose id begins.
+func (c *commit) newKind(key cookieKey) kind {
+	switch {
+	case c.rq.sessions.cookies.token != nil:
+		return kindOf(key.publicID())
+	case c.change.Renewed:
+		return member
+	}
+	return guest
+}
+
+// howBegun says for observers how a session has got its new id.
+func (c *commit) howBegun(do action) string {
+	switch {
+	case c.change.User != "":
+		return "login"
+	case do == renew:
+		return "renew"
+	}
+	return ""
 }
 
 // newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.

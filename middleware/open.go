@@ -66,7 +66,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	o := opening{rq: rq, ctx: ctx}
 	opened, err := o.decode(o.choose(ids))
 	if err != nil && rq.mode == Lazy { // logged here, since the handler makes the response
-		rq.refused = true
+		rq.startFailed = true
 		rq.logFailure(err)
 	}
 	rq.session = opened

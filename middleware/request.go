@@ -59,15 +59,15 @@ type request struct {
 	mode Mode       // written with identity.mu held, too: either mutex is enough to read it
 
 	// What is open.
-	session *session.Session // nil until opened
-	hold    *records.Hold    // not nil while locked
-	first   *firstRun        // not nil if the handler runs without the lock: see optimistic.go
-	waited  time.Duration    // for the lock, in all tries of this opening
-	origin  origin
-	kind    kind        // of the session; guest if there is none
-	came    [kinds]bool // there is a genuine cookie of the kind
-	refused bool        // a session.Start has failed
-	passive bool        // the request does not count as use: see Passive
+	session     *session.Session // nil until opened
+	hold        *records.Hold    // not nil while locked
+	first       *firstRun        // not nil if the handler runs without the lock: see optimistic.go
+	waited      time.Duration    // for the lock, in all tries of this opening
+	origin      origin
+	kind        kind        // of the session; guest if there is none
+	came        [kinds]bool // there is a genuine cookie of the kind
+	startFailed bool        // a session.Start has failed
+	passive     bool        // the request does not count as use: see Passive
 
 	// What was committed.
 	committed bool       // and not reopened since

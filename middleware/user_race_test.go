@@ -173,8 +173,13 @@ func TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn(t *testing.T) {
 		elsewhere := newSiteOn(t, store.New(r.Pool(t, 8), other), middleware.Options{}, mux)
 		laptop = visitAs(t, s, "ann")
 		for what, end := range map[string]func(context.Context) (int, error){
-			"of another user":  func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "bob") },
-			"that fails":       func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no id") },
+			"of another user": func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "bob") },
+			"of no id":        func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no id") },
+			"that Redis never gets": func(ctx context.Context) (int, error) {
+				ended, end := context.WithCancel(ctx)
+				end()
+				return s.sessions.EndAll(ended, "ann")
+			},
 			"in another store": func(ctx context.Context) (int, error) { return elsewhere.sessions.EndAll(ctx, "ann") },
 		} {
 			endAll = func(ctx context.Context) error { _, err := end(ctx); return err }

@@ -41,6 +41,6 @@ var userDefects = []defect{
 		edits(overlay.In("internal/records", "newEpoch").Replace("scripting.Chance() * n", "scripting.Chance() * 2")),
 		seenBy(simulation("users"))},
 	{"P14", "a request that comes after the end joins a holder whose commit was sent before it",
-		edits(overlay.In("internal/records", "tenure.grant").Replace("t.asked", "t.heard")),
+		edits(overlay.In("internal/records", "tenure.grant").Replace("t.sentAt", "t.repliedAt")),
 		seenBy(tests("internal/records", "TestWhoComesAfterTheEndFindsNothing"))},
 }

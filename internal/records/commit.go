@@ -31,7 +31,7 @@ func (t *tenure) settle(ctx context.Context, version int, vacant bool) {
 		t.vacated++
 		defer func() { t.vacated-- }()
 	}
-	holders, since := t.holders, t.since
+	holders, since := t.holders, t.endingSince
 	for {
 		// If the tenure is over, a commit that is under way still counts, unless Redis is unavailable.
 		settled := t.stored >= version || t.over != nil && (!t.sending || errors.Is(t.over, ErrUnavailable))
@@ -73,7 +73,7 @@ func (t *tenure) commit(ctx context.Context) {
 		ctx, cancel = context.WithDeadline(ctx, t.latest())
 		defer cancel()
 	}
-	t.since = time.Time{}
+	t.endingSince = time.Time{}
 	if next.text != "" {
 		t.term.Asked(now, next.span)
 	}
@@ -88,7 +88,7 @@ func (t *tenure) commit(ctx context.Context) {
 	if next.text != "" {
 		_ = t.term.Answered(heard, nil)
 	}
-	t.term.Token, t.revision, t.others, t.stored, t.heard, t.asked = next.text, revision, others, version, heard, now
+	t.term.Token, t.revision, t.others, t.stored, t.repliedAt, t.sentAt = next.text, revision, others, version, heard, now
 	switch {
 	case t.over != nil: // the tenure ended meanwhile, so no hold has the next token
 		t.sweep(next.text)
@@ -129,7 +129,7 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys.forScript()}
 	mark, revision := t.mark, t.revision
 	ttl, record, span, quiet, staged := any(""), any(""), any(""), any(""), any("")
-	if t.newest > 0 || t.read == nil { // a record that cannot be read is left as it is
+	if t.newest > 0 || t.unusable == nil { // a record that cannot be read is left as it is
 		// The time to live is that of the last version. If there is no version, it is that of the take, since
 		// a request has used the session. While the session is held, the record outlasts the lock.
 		ms, isQuiet := t.ttl, t.quiet
@@ -191,8 +191,8 @@ const outlast = 2 * time.Second
 
 // waitsSince notes that a hold that began to end at begun waits for a commit.
 func (t *tenure) waitsSince(begun time.Time) {
-	if t.since.IsZero() || begun.Before(t.since) {
-		t.since = begun
+	if t.endingSince.IsZero() || begun.Before(t.endingSince) {
+		t.endingSince = begun
 	}
 }
 
@@ -201,12 +201,12 @@ func (t *tenure) waitsSince(begun time.Time) {
 // under way, and for its own.
 func (t *tenure) latest() time.Time {
 	most := t.engine.options.Timeout
-	return t.since.Add(most).Add(most / 8) // the sum may overflow
+	return t.endingSince.Add(most).Add(most / 8) // the sum may overflow
 }
 
 // isShort reports whether a round trip that begins now could last beyond latest.
 func (t *tenure) isShort(now time.Time) bool {
-	return !t.since.IsZero() && now.Sub(t.since) > t.engine.options.Timeout/8
+	return !t.endingSince.IsZero() && now.Sub(t.endingSince) > t.engine.options.Timeout/8
 }
 
 // waitForOne waits for the end of the round trip that is under way. If Redis did not reply to that, the

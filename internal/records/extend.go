@@ -21,7 +21,7 @@ func (t *tenure) Ring() {
 	case t.hold != nil && !t.term.Held(now):
 		t.lose(t.term.Overdue(now))
 	case t.hold == nil: // the next hold is renewed in time
-	case t.sending, !t.since.IsZero():
+	case t.sending, !t.endingSince.IsZero():
 		t.arm(t.term.End())
 	case now.Before(t.term.Renewal()):
 		t.arm(t.term.Renewal())

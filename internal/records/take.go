@@ -134,7 +134,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 
 // begin returns a new tenure. The take was sent at asked, and its reply arrived at heard.
 func (k *taking) begin(asked, heard time.Time) *tenure {
-	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, lock: k.keys.lock.(string), terms: *k.terms, heard: heard, asked: asked, mark: ""}
+	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, lock: k.keys.lock.(string), terms: *k.terms, repliedAt: heard, sentAt: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
@@ -159,7 +159,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		mark, marked := reply.TextAt(3)
 		t.others, t.mark, ok = others != 0, mark, ok && marked
 		if left, quiet := reply.IntAt(4); quiet && k.terms.Quiet && left >= 0 {
-			t.idleEnd = t.heard.Add(time.Duration(left) * time.Millisecond)
+			t.idleEnd = t.repliedAt.Add(time.Duration(left) * time.Millisecond)
 		}
 	case stateTooLarge:
 		t.revision, ok = reply.TextAt(2)
@@ -176,10 +176,10 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if err != nil && !unusable(err) {
 		return lease.Attempt{}, err
 	}
-	t.read = err
+	t.unusable = err
 	if err == nil {
 		t.size = int32(len(text))
-		t.record, t.read = parse(text, f)
+		t.record, t.unusable = parse(text, f)
 		t.record.unclaimed = belowOf(t.mark.(string), k.id)
 		t.revision = t.record.revision
 	}

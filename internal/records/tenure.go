@@ -92,20 +92,20 @@ type tenure struct {
 	idle sync.Cond  // signals that sending became false, or that over was set
 
 	// What Redis has.
-	term     lease.Term  // of the lock
-	alarm    lease.Alarm // for the next renewal, at rings; guarded by the lines' mutex
-	rings    time.Time   // zero: it is not set
-	began    time.Time   // when the lock was asked for
-	heard    time.Time   // when the reply to the take or the last commit arrived
-	asked    time.Time   // when that round trip was sent; see grant
-	others   bool        // other processes wait, as of heard
-	revision string      // of the record
-	mark     any         // of a user's session, as it was read; "" for a guest
-	box      *box        // seals and opens the record
-	sending  bool        // a round trip is under way
-	silence  error       // the error of the last round trip, if Redis did not reply in time
-	since    time.Time   // when the first hold that waits for the next commit began to end; zero: no hold waits
-	args     [9]any      // of the commit that is under way
+	term        lease.Term  // of the lock
+	alarm       lease.Alarm // for the next renewal, at rings; guarded by the lines' mutex
+	rings       time.Time   // zero: it is not set
+	began       time.Time   // when the lock was asked for
+	sentAt      time.Time   // when the take or the last commit was sent; see grant
+	repliedAt   time.Time   // when its reply arrived
+	others      bool        // other processes wait, as of repliedAt
+	revision    string      // of the record
+	mark        any         // of a user's session, as it was read; "" for a guest
+	box         *box        // seals and opens the record
+	sending     bool        // a round trip is under way
+	silence     error       // the error of the last round trip, if Redis did not reply in time
+	endingSince time.Time   // when the first hold that waits for the next commit began to end; zero: no hold waits
+	args        [9]any      // of the commit that is under way
 
 	// The holds.
 	hold    *Hold // the present one; nil: it is vacant
@@ -115,16 +115,16 @@ type tenure struct {
 	doubt   error // replaces over as the error of holds whose versions may be stored nevertheless
 
 	// The versions. Each hold that ends makes a version, even if it changed nothing.
-	record  Record    // the newest state
-	size    int32     // of its stored form; Redis takes 512 MB at most
-	read    error     // why the record that was read cannot be used; nil once it is replaced
-	ended   bool      // the newest state is a tombstone
-	ttl     int64     // with which the next commit stores it, in ms
-	idleEnd time.Time // when the record would expire if a quiet take had not extended it; zero: unknown
-	quiet   bool      // the next commit must not make the record live longer; see Terms.Quiet
-	newest  int
-	written int // the newest version that changed the record
-	stored  int // the newest version that Redis has
+	record   Record    // the newest state
+	size     int32     // of its stored form; Redis takes 512 MB at most
+	unusable error     // why the record that was read cannot be used; nil once it is replaced
+	ended    bool      // the newest state is a tombstone
+	ttl      int64     // with which the next commit stores it, in ms
+	idleEnd  time.Time // when the record would expire if a quiet take had not extended it; zero: unknown
+	quiet    bool      // the next commit must not make the record live longer; see Terms.Quiet
+	newest   int
+	written  int // the newest version that changed the record
+	stored   int // the newest version that Redis has
 }
 
 // errFreed is the reason of a tenure that has released its lock. No hold gets it.
@@ -171,7 +171,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 		t.leave(ctx, h, now)
 		again = true
 	case h.first:
-		err = t.read
+		err = t.unusable
 	case int(t.size) > h.terms.MaxBytes:
 		err = fmt.Errorf("%w: the stored record has %d bytes", ErrTooLarge, t.size)
 	case h.terms.expired(&t.record, now):
@@ -210,7 +210,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	version := t.newest
 	t.ttl, t.quiet = w.ttl, w.quiet
 	if w.changed {
-		t.record, t.size, t.ended, t.read = w.record, w.size, w.ended, nil
+		t.record, t.size, t.ended, t.unusable = w.record, w.size, w.ended, nil
 		t.written = version
 	}
 	vacant := t.vacate(now)
@@ -278,14 +278,14 @@ func (t *tenure) vacate(now time.Time) (vacant bool) {
 	t.hold = nil
 	next, waits := t.engine.lines.First(t.lock)
 	early := waits && t.mayPass(now) && t.term.Fresh(now) && t.newest-t.stored < maxAhead &&
-		now.Sub(t.heard) < t.engine.maxUnheard && t.grant(next.Label)
+		now.Sub(t.repliedAt) < t.engine.maxUnheard && t.grant(next.Label)
 	return !early
 }
 
 // mayPass reports whether this process may keep the session for the next request in its line.
 func (t *tenure) mayPass(now time.Time) bool {
 	quota := lease.Quota{Began: t.began, Holders: t.holders, Others: t.others}
-	return !t.ended && t.read == nil && t.over == nil && !quota.Over(now)
+	return !t.ended && t.unusable == nil && t.over == nil && !quota.Over(now)
 }
 
 // grant lets the first request in line begin, if it has this label. A user's session may be ended by another
@@ -294,7 +294,7 @@ func (t *tenure) mayPass(now time.Time) bool {
 func (t *tenure) grant(label string) bool {
 	since := lease.Anyone
 	if t.keys.ofUser() {
-		since = t.asked
+		since = t.sentAt
 	}
 	return t.engine.lines.Next(t.lock, label, since, t.begin)
 }
