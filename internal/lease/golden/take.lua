@@ -133,9 +133,9 @@ if type(holder) == 'table' then
   end
   return holder
 end
--- The token may be our own, from a try whose reply was lost.
+-- The token may be our own, from a try whose reply was lost. GT: this may be a copy that comes after an Extend.
 if holder == ARGV[2] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], ARGV[3], 'GT') -- rule: a lock that is taken again lasts no shorter
   return taken()
 end
 if place ~= '' and holder == place then -- our turn has come

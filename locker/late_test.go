@@ -1,0 +1,79 @@
+package locker_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker"
+	"github.com/gomodule/redigo/redis"
+)
+
+// A renewal may reach Redis minutes after its holder has given up on it, and so may a copy of the take. Neither shortens
+// what Extend or UnlockAfter has set since: another process would have the lock as well.
+func TestALateCommandDoesNotShortenALock(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func([]*redis.Pool, locker.Options) locker.Locker{"Spin": spin, "Timestamp": timestamp, "Redlock": redlock} {
+		for what, keep := range map[string]func(*locker.Lease, context.Context, time.Duration) error{
+			"Extend": (*locker.Lease).Extend, "UnlockAfter": (*locker.Lease).UnlockAfter,
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Real(t)
+				way := redistest.NewProxy(t, server)
+				mine, other := lock([]*redis.Pool{way.Pool(t, 4)}, locker.Options{}), lock([]*redis.Pool{server.Pool(t, 4)}, locker.Options{Wait: locker.NoWait})
+				held, err := mine.Lock(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := held.Extend(t.Context(), time.Minute); err != nil { // as a renewal does
+					t.Fatal(err)
+				}
+				sent := way.Commands()
+				if err := keep(held, t.Context(), time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				for _, late := range sent {
+					args := make([]any, len(late.Args))
+					for i, a := range late.Args {
+						args[i] = a
+					}
+					server.Do(t, late.Name, args...)
+				}
+				if left := server.Do(t, "PTTL", "k").(int64); left < 3_000_000 {
+					t.Errorf("the lock is locked for %d ms more, and not for an hour", left)
+				}
+				if second, err := other.Lock(t.Context(), "k"); err == nil {
+					t.Errorf("another process has the lock, too: %v", second)
+				}
+			})
+		}
+	}
+}
+
+// A lock may be meant to last for ever. A time that Redis cannot express is the last one that it can.
+func TestALockForEver(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func([]*redis.Pool, locker.Options) locker.Locker{"Spin": spin, "Timestamp": timestamp} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Real(t)
+			l := lock([]*redis.Pool{server.Pool(t, 4)}, locker.Options{Lease: math.MaxInt64})
+			held, err := l.Lock(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := held.Extend(t.Context(), math.MaxInt64); err != nil {
+				t.Error("Extend:", err)
+			}
+			if err := held.Unlock(t.Context()); err != nil {
+				t.Error("Unlock:", err)
+			}
+			if n := server.Do(t, "EXISTS", "k"); n != int64(0) {
+				t.Error("it is locked still")
+			}
+		})
+	}
+}
