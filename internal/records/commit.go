@@ -66,6 +66,7 @@ func (t *tenure) commit(ctx context.Context) {
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
 	x, revision := t.roundTrip(next, now)
+	t.visited = false
 	x.Holds = version - t.stored
 	ctx = withoutCancel(ctx)
 	if t.isShort(now) {

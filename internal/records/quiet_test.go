@@ -145,6 +145,38 @@ func TestAVisitorWhoFailsBehindAJobExtendsTheSession(t *testing.T) {
 	}
 }
 
+// P12: it does so also if a job follows it, before Redis knows that it came.
+func TestAVisitorWhoFailsBeforeAJobExtendsTheSession(t *testing.T) {
+	for behind, comes := range map[string]func(*testing.T, *Engine) (visitor *Hold, job *guest){
+		"nobody": func(t *testing.T, st *Engine) (*Hold, *guest) {
+			visitor := take(t, st)
+			return visitor, guests(t, st, 1, Terms{Quiet: true})[0]
+		},
+		"another job": func(t *testing.T, st *Engine) (*Hold, *guest) {
+			first := quiet(t, st, Terms{})
+			visitor, job := guests(t, st, 1, Terms{})[0], guests(t, st, 1, Terms{Quiet: true})[0]
+			must(t, first.Touch(t.Context()))
+			<-visitor.came
+			must(t, visitor.err)
+			return visitor.hold, job
+		},
+	} {
+		for use, end := range uses {
+			t.Run("behind "+behind+", "+use, fakeTime(func(t *testing.T, s *redistest.Server) {
+				st := process(t, s)
+				create(t, st, "0")
+				s.Do(t, "PEXPIRE", theRecord, 2000)
+				visitor, job := comes(t, st)
+				visitor.Release(t.Context())
+				<-job.came
+				must(t, job.err)
+				wantError(t, use, end(t.Context(), job.hold), nil)
+				wantExpiry(t, s, theRecord, DefaultTTL)
+			}))
+		}
+	}
+}
+
 // P12: nor do jobs of two processes that meet again and again keep a session alive that its visitor has left.
 func TestJobsThatMeetDoNotKeepTheSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {

@@ -122,6 +122,7 @@ type tenure struct {
 	ttl      int64     // with which the next commit stores it, in ms
 	idleEnd  time.Time // when the record would expire if a quiet take had not extended it; zero: unknown
 	quiet    bool      // the next commit must not make the record live longer; see Terms.Quiet
+	visited  bool      // a visitor's hold has ended without a version since the last commit was sent
 	newest   int
 	written  int // the newest version that changed the record
 	stored   int // the newest version that Redis has
@@ -203,8 +204,8 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		return t.over
 	}
 	t.waitsSince(w.begun)
-	if w.quiet && t.newest > t.stored {
-		w.ttl, w.quiet = t.ttl, t.quiet // the commit also stores earlier versions, which may be a visitor's
+	if w.quiet && (t.newest > t.stored || t.visited) {
+		w.ttl, w.quiet = t.ttl, t.quiet // the commit is also for earlier holds, which may be a visitor's
 	}
 	t.newest++
 	version := t.newest
@@ -241,10 +242,10 @@ func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed e
 	case h.over || t.over != nil:
 	case !h.terms.Quiet: // a visitor has used the session
 		t.terms.Quiet = false
-		if t.quiet && !t.ended {
-			t.quiet, t.ttl = false, h.terms.expiry(&t.record, time.Now())
+		if !t.ended {
+			t.quiet, t.ttl, t.visited = false, h.terms.expiry(&t.record, time.Now()), true
 		}
-	case t.newest == t.stored: // all visitors' versions are stored, with their timeouts
+	case t.newest == t.stored && !t.visited: // all visitors' versions are stored, with their timeouts
 		t.terms.Quiet, t.quiet = true, true
 	}
 	t.leave(ctx, h, begun)
