@@ -98,6 +98,9 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 			}
 		}()
 	}
+	if do == renew && c.outlived() {
+		do, c.do = destroy, destroy
+	}
 	switch do {
 	case create, renew:
 		return c.beginID(ctx, do)
@@ -109,6 +112,16 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 		return fmt.Errorf("middleware: session %s has got another id: %w", moved, store.ErrGone)
 	}
 	return c.logOut(ctx)
+}
+
+// outlived reports whether the session would have expired under its new ID already: Remember(0) may find it older than
+// Lifetime.
+func (c *commit) outlived() bool {
+	if c.change.User != "" { // a login begins anew
+		return false
+	}
+	now := time.Now()
+	return !c.rq.sessions.terms.Expires(c.beginRecord(renew), now).After(now)
 }
 
 // logOut ends the session, if there is one, and deletes the cookies that came: also a guest's, whose content should

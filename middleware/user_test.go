@@ -165,6 +165,31 @@ func TestMaxSessions(t *testing.T) {
 	})
 }
 
+// P12: a login that was remembered for longer than Lifetime, and is not to be remembered any more, ends at once. Its browser
+// forgets the cookie.
+func TestForgettingALoginAfterTheLifetimeEndsIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := http.NewServeMux()
+		handle(mux, "/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
+		handle(mux, "/forget", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(0) })
+		mux.Handle("/", users(nil))
+		s := newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+		v := visitAs(t, s, "ann")
+		v.get(s.URL+"/remember").want(t, 200, "")
+		redistest.Elapse(48 * time.Hour)
+		v.get(s.URL+"/user").want(t, 200, "ann")
+		forgotten := v.get(s.URL + "/forget")
+		forgotten.want(t, 200, "")
+		if cookies := forgotten.Cookies(); len(cookies) != 1 || cookies[0].Name != "sid-login" || cookies[0].MaxAge >= 0 {
+			t.Errorf("the response sets %v, and does not delete the login's cookie", cookies)
+		}
+		v.get(s.URL+"/user").want(t, 200, "")
+		if all, err := s.sessions.List(t.Context(), "ann"); len(all) > 0 || err != nil {
+			t.Errorf("ann is logged in: %v, %v", all, err)
+		}
+	})
+}
+
 // P4: a visitor who was remembered for longer than Lifetime, and logs in without being remembered any
 // more, is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
