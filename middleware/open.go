@@ -137,7 +137,7 @@ func (o *opening) claim(id string, record records.Record) error {
 	o.gaveWay = append(o.gaveWay, ended...)
 	if hold := rq.hold; hold != nil && err == nil {
 		hold.Claimed()
-		hold.OnLost(rq.lost) // not before, since the request goes on without a session that ends during the claim
+		rq.endIfLost() // not before, since the request goes on without a session that ends during the claim
 	} else if hold != nil {
 		rq.hold = nil
 		silent := err
@@ -175,9 +175,8 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		return s.store.Load(o.ctx, id, terms)
 	case second != nil && second.hold != nil: // the first run has acquired the lock
 		rq.origin = locked
-		rq.hold.OnLost(rq.lost)
-		now := time.Now()
-		rq.holds.Store(now.UnixNano())
+		rq.holds.Store(time.Now().UnixNano())
+		rq.endIfLost()
 		rq.seen.holdsOn()
 		return rq.hold.Record, second.err
 	case second != nil && second.id.id == id: // the first run has found that the session has ended
@@ -204,7 +203,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 		rq.holds.Store(now.UnixNano())
 		record = rq.hold.Record
 		if !o.claims || !record.Unclaimed() {
-			rq.hold.OnLost(rq.lost)
+			rq.endIfLost()
 		}
 	}
 	return record, err

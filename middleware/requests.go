@@ -15,14 +15,17 @@ type Request struct {
 	// Session is the public ID.
 	Session string
 	// State is "holds" if the request holds the session, "waits" if it waits for it, and "open" if it has opened the
-	// session and holds no lock: a stream after its commit, for example, or a request that only reads.
+	// session and holds no lock. That may be a stream after its commit, a request that only reads, one that has lost its
+	// lock, or one that has passed the session on and waits until its changes are stored. One request holds a session at
+	// most.
 	State string
 	// Label is what waiters are told of the request, see Options.Label. For one in state "open" it is always its method
 	// and route.
 	Label string
 	// Process is the host and process ID of a holder in another process, and otherwise empty.
 	Process string
-	// Since is when the state began. For a state "open" it is when the request arrived.
+	// Since is when the state began. For the state "open" it is when the request arrived, or when it acquired the session
+	// that it has passed on.
 	Since time.Time
 }
 
@@ -44,29 +47,20 @@ const waits = -1
 var states = map[string]int{"holds": 0, "waits": 1, "open": 2}
 
 func (s *Sessions) requests() (all []Request) {
-	held := make(map[string]bool)
 	standing := make(map[string]*records.Standing)
 	now := s.store.Standings()
 	for i := range now {
 		standing[now[i].ID] = &now[i]
 	}
-	for _, e := range s.watch.all() {
-		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrived}
-		switch since := e.rq.holds.Load(); since {
-		case 0:
-		case waits:
-			continue // it is among those that wait
-		default:
-			held[r.Session] = true
-			r.State, r.Since = "holds", time.Unix(0, since)
-			if at := standing[r.Session]; at != nil && at.Process == "" {
-				r.Label = cmp.Or(at.Label, r.Label)
-			}
+	all = s.watch.requests()
+	holders := holdersAmong(all)
+	for id, i := range holders {
+		if at := standing[id]; at != nil && at.Process == "" {
+			all[i].Label = cmp.Or(at.Label, all[i].Label)
 		}
-		all = append(all, r)
 	}
 	for _, at := range now {
-		if !at.Since.IsZero() && !held[at.ID] { // in another process, or an Update
+		if _, held := holders[at.ID]; !held && !at.Since.IsZero() { // in another process, or an Update
 			all = append(all, Request{Session: at.ID, State: "holds", Label: at.Label, Process: at.Process, Since: at.Since})
 		}
 		for _, w := range at.Waiting {
@@ -75,6 +69,42 @@ func (s *Sessions) requests() (all []Request) {
 	}
 	sortRequests(all)
 	return all
+}
+
+// requests returns the requests that have their session open. Several of one session may have "holds", see holdersAmong.
+func (w *watch) requests() (all []Request) {
+	for _, e := range w.all() {
+		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrived}
+		switch since := e.rq.holds.Load(); since {
+		case 0:
+		case waits:
+			continue // it is among those that wait
+		default:
+			r.State, r.Since = "holds", time.Unix(0, since)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// holdersAmong returns for each session who holds it: who was the last to begin. The others have passed the session on, and
+// wait until their changes are stored. So they hold no lock: they have the session open.
+func holdersAmong(all []Request) map[string]int {
+	holders := make(map[string]int)
+	for i, r := range all {
+		if r.State != "holds" {
+			continue
+		}
+		if at, ok := holders[r.Session]; !ok || all[at].Since.Before(r.Since) {
+			holders[r.Session] = i
+		}
+	}
+	for i := range all {
+		if r := &all[i]; r.State == "holds" && holders[r.Session] != i {
+			r.State = "open"
+		}
+	}
+	return holders
 }
 
 // sortRequests puts them into the order that Requests promises.

@@ -136,3 +136,57 @@ func TestRequestsShowOtherHolders(t *testing.T) {
 		}
 	})
 }
+
+// One request holds a session. A request that has passed the session on does not, although its changes are not stored
+// yet.
+func TestRequestsShowOneHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		mux, free := app(), make(chan struct{})
+		handle(mux, "/slow-add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { add(s); <-free })
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		v := s.visitor(t)
+		names := map[string]string{v.get(s.URL + "/id").body: "v"}
+		write := v.start(s.URL + "/slow-add")
+		synctest.Wait()
+		time.Sleep(time.Millisecond)
+		next := make(chan func() answer)
+		go func() { next <- v.hold(s.URL + "/pause") }()
+		synctest.Wait()
+		proxy.Inject(func(redistest.Command) redistest.Fault { return redistest.HangCommand })
+		close(free)
+		synctest.Wait() // the write is on its way to Redis, and the next request has the session
+		const want = "v holds GET /pause for 0s\nv open GET /slow-add for 1ms"
+		if got := s.who(names); got != want {
+			t.Errorf("it shows\n%s\nwant\n%s", got, want)
+		}
+		proxy.Inject(nil)
+		proxy.Release()
+		<-write
+		(<-next)()
+	})
+}
+
+// A request that has lost its lock does not hold the session, whatever its handler does.
+func TestRequestsDoNotShowWhoHasLostItsLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{MaxHold: 12 * time.Second}, app())
+		names := map[string]string{v.get(s.URL + "/id").body: "v"}
+		want := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.who(names); got != want {
+				t.Errorf("it shows\n%s\nwant\n%s", got, want)
+			}
+		}
+		lost := v.hold(s.URL + "/pause")
+		time.Sleep(5 * time.Second)
+		second := make(chan func() answer)
+		go func() { second <- v.hold(s.URL + "/pause") }()
+		free := <-second // after MaxHold
+		want("v holds GET /pause for 0s\nv open GET /pause for 12s")
+		free()
+		want("v open GET /pause for 12s")
+		lost()
+	})
+}

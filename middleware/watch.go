@@ -146,6 +146,15 @@ func (rq *request) hasLeft() bool {
 	return rq.watched.at == left
 }
 
+// endIfLost makes the loss of the lock end the request's context.
+func (rq *request) endIfLost() {
+	since := rq.holds.Load()
+	rq.hold.OnLost(func(why error) {
+		rq.holds.CompareAndSwap(since, 0) // unless the request has opened the session again
+		rq.lost(why)
+	})
+}
+
 // lost ends the context, since the lock is lost. If the lock was lost with the session, that is the cause.
 func (rq *request) lost(why error) {
 	if records.Ended(why) {
