@@ -12,9 +12,12 @@ import (
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
 // before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
-// no hook. Nor does a handler that panics. There are two exceptions. The End of a session that gives way to a newer
-// login is called at the first commit of the request that comes back with that login. The End of a session that
-// MaxSessions ends is called at the commit of the login.
+// no hook. Nor does a handler that panics. There are two exceptions:
+//
+//   - If a session gives way to a newer login, its End is called when the request that comes back with that login
+//     commits, even if the commit fails, or the handler panics.
+//   - A login or a logout may take several steps. If one of them fails, the hooks of the steps before are called
+//     nevertheless: such as the End of a session that MaxSessions has ended for a login that then fails.
 //
 // A hook can be missed: a commit that failed with store.ErrUnavailable may have taken effect, and the process may die
 // after a commit.

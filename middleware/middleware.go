@@ -167,8 +167,8 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see [session.Session.Login]. A login beyond that number
 	// ends the session that would expire first. With RefuseLogin the login fails instead, with
-	// [store.ErrTooManySessions], and is answered with 403. But first, a session that no request has come
-	// back with since its login is replaced: the response to that login may have been lost. RefuseLogin without
+	// [store.ErrTooManySessions], and is answered with 403. But if no request has come back with one of the sessions
+	// since its login, that one is replaced first: the response to that login may have been lost. RefuseLogin without
 	// MaxSessions is an error. Default 1,000: more than people need, and so few that a program that logs in again
 	// and again, and keeps no cookie, does not harm other users.
 	MaxSessions int
@@ -182,12 +182,14 @@ type Options struct {
 	// [Sessions.Exclusive].
 	Mode func(*http.Request) Mode
 	// Label says what a request is called while it holds its session: in Redis, and in the log lines and
-	// errors of waiters. It must not contain secrets; a URL path may contain one. Default: the method, and
-	// the route's pattern if it is known.
+	// errors of waiters. There a label is cut to 64 bytes, and characters that cannot be printed are replaced.
+	// It must not contain secrets; a URL path may contain one. Default: the method, and the route's pattern if
+	// it is known.
 	Label func(*http.Request) string
-	// OnError responds to a request whose session could not be opened or saved. The status to use is
-	// Status(err). Retry-After is set already if it applies, and the error is logged. Default: a line of
-	// plain text.
+	// OnError responds to a request whose session could not be opened or saved. Call WriteHeader with
+	// Status(err) before writing a body: without it the response is a 200. Retry-After is set already if it
+	// applies, and the error is logged. There is no session in OnError: session.FromContext panics, or returns
+	// that of other Sessions around this one. Default: a line of plain text.
 	OnError func(http.ResponseWriter, *http.Request, error)
 	// OnCorrupt decides about a record that is damaged, of an unknown version or too large. If OnCorrupt
 	// returns an error, the request fails with it. If OnCorrupt returns nil, an empty session without a user
@@ -228,6 +230,10 @@ type Sessions struct {
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
+//
+// All Sessions on one store have the same users. If user 1 of one is another person than user 1 of the other, as with
+// customers and staff, [Sessions.List], [Sessions.EndAll] and Options.MaxSessions mix the two. Then give each Sessions its
+// own store, with its own Prefix.
 func New(st *store.Store, o Options) (*Sessions, error) {
 	if st == nil {
 		return nil, errors.New("middleware: the store is nil")

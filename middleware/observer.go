@@ -30,8 +30,8 @@ import (
 // If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit, the client
-// gets no response. If the handler had returned by then, its session is saved. In both cases the other observers are told
-// everything. An observer may use the Sessions, and is told of that use, too.
+// gets no response. If the handler had returned by then, its session is saved. After a panic or a Goexit the other
+// observers are told everything. An observer may use the Sessions, and is told of that use, too.
 //
 // What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store
 // the same observers. If one of these Sessions is inside another, the observers of the inner one are told what the
@@ -65,7 +65,10 @@ type Event interface {
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
 type RequestEvent struct {
-	// Session is the public ID that the request's session had in the end. It is empty if there was none.
+	// Session is the public ID of the request's session, as the request knew it in the end. If another request has
+	// given the session a new ID meanwhile, as during a stream, it is the old one. It is empty if there was no session.
+	// But if the session's part has failed, as a login, it may be an ID under which nothing is stored: the one that
+	// Session.ID returns.
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
 	// method and the route. Method is cut short after 16 bytes, since clients may make it up. Route is the pattern that the
@@ -118,7 +121,8 @@ type RequestEvent struct {
 	//	renewed     it was stored with a new ID
 	//	ended       the handler has called Destroy: Ended says whether that has ended a session
 	//	failed      it could not be opened or saved: see Err
-	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved
+	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved since
+	//	            the last commit. If Committed is set, that commit was stored
 	Outcome string
 	// Err is the error with which the session's part of the request has failed, and Kind is its kind in the log, such as
 	// "timeout" or "unavailable". See [Status] for the status of the response. If the request has gone on after the error,

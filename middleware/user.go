@@ -17,7 +17,8 @@ type Info struct {
 	// Created is when the session began. For a user's session that is the login. A Renew does not change it.
 	Created time.Time
 	// Seen is when the session was last used, to a second or so. It is computed from the time to live, and
-	// zero if that is impossible: for remembered sessions, and during the last TTL of Lifetime.
+	// zero if that is impossible: for remembered sessions, and for those last used in the last TTL before
+	// Lifetime ends.
 	Seen time.Time
 	// Expires is when the session expires if it is not used any more.
 	Expires time.Time

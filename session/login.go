@@ -12,7 +12,8 @@ import (
 // Login gives the session to a user, and gives it a new ID, as [Session.Renew] does. Call Login when visitors have
 // shown who they are. From the commit on the session is on the user's list, and can be ended from elsewhere,
 // together with the user's other sessions: see Sessions.List, End and EndAll of package middleware. The session
-// belongs to the user until it ends, also after a Renew or a Clear; a later Login gives it to another user. After
+// belongs to the user until it ends, also after a Renew or a Clear; a later Login gives it to another user. All
+// Sessions on one store have the same users: see New of package middleware. After
 // [Session.Destroy] Login does nothing, and a warning is logged: to begin with an empty session, call Clear.
 //
 // With a Login the session starts anew: the absolute timeout counts from it, and an earlier [Session.Remember] has no

@@ -9,10 +9,12 @@ import "context"
 // Touch needs no lock, and does not wait for other requests. It can be called before and after the commit, and changes
 // nothing else.
 //
-// If the session has ended or expired, the error wraps [ErrEnded] and the store's error. If it has got a new ID by
-// another request, the error wraps the store's ErrGone alone: the session lives on, but only requests with the new ID
-// count as its use. Touch does not move an absolute timeout, or an end set by Remember. A session that is not stored yet
-// has no timeout, and Touch returns nil.
+// If the session has ended or expired, the error wraps [ErrEnded] and the store's error. If another request has given
+// it a new ID, the error wraps the store's ErrGone without ErrEnded: only this ID is gone. From then on only requests
+// with the new ID count as use of the session.
+//
+// Touch does not move an absolute timeout, or an end set by Remember. A session that is not stored yet has no timeout,
+// and Touch returns nil.
 func (s *Session) Touch(ctx context.Context) error {
 	if s.keeper == nil {
 		return nil
