@@ -121,6 +121,9 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		dashes := arg[:len(arg)-len(strings.TrimLeft(arg, "-"))]
 		return nil, usage("%s has no flag%s; latchkey %[1]s --help shows its flags", c.name, typed(dashes+name, known))
 	}
+	if _, many := f.Value.(*idList); !many && isSet(flags, name) { // the last one would win in silence
+		return nil, usage("--%s was given twice", name)
+	}
 	if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() && !given {
 		value, given = "true", true
 	}
@@ -130,10 +133,16 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 		}
 		value, rest = rest[0], rest[1:]
 	}
-	if f.Value.Set(value) != nil { // the error may repeat a secret that was passed by mistake
+	if flags.Set(name, value) != nil { // the error may repeat a secret that was passed by mistake
 		return nil, usage("--%s cannot be read: write it like %s", name, example(f))
 	}
 	return rest, nil
+}
+
+// isSet reports whether a flag was given before.
+func isSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // word returns a mistyped word with a space before it, or "" if s does not look like a word: it may be a secret.
