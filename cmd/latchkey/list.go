@@ -138,6 +138,8 @@ func (j *job) hintIfNone(n int) {
 	hint := j.prefixHint()
 	if len(j.keys) == 0 {
 		hint += "; if the program encrypts sessions, its users are only found with its keys: --keys-file"
+	} else {
+		hint += "; the keys may not be those of the sessions"
 	}
 	fmt.Fprintln(j.out.stderr, hint)
 }

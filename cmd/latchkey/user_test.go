@@ -194,6 +194,13 @@ func TestEncrypted(t *testing.T) {
 		t.Errorf("list: %s", r.stderr)
 	}
 	wrong := file(t, strings.Repeat("abcd", 16))
+	for _, command := range []string{"list", "end"} {
+		r := call(t, s.URL, command, "--user", "ann", "--keys-file", wrong)
+		contains(t, r.stderr, "--prefix; ", "the keys may not be those of the sessions")
+		if r.code != exitOK || strings.Contains(r.stdout, id) {
+			t.Errorf("%s with other keys: %+v", command, r)
+		}
+	}
 	r = call(t, s.URL, "show", first, "--values", "--keys-file", wrong)
 	fails(t, r, exitError, "it is sealed with the key")
 	if strings.Contains(r.stderr, "abcd") {
