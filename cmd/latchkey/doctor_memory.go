@@ -79,9 +79,10 @@ func (d *diagnosis) connections() {
 		d.say(fine, "rejected_connections", "rejected_connections is 0")
 	default:
 		f := d.say(note, "rejected_connections", "rejected_connections is %d since the start, or since CONFIG RESETSTAT: maxclients is %s; "+
-			"it must allow three connections for each process, and those of other clients (store/SYMPTOMS.md#maxclients)",
+			"it must allow three connections for each process, and those of other clients, and the operating system's limit of open files must allow them "+
+			"(store/SYMPTOMS.md#maxclients)",
 			n, cmp.Or(d.info["maxclients"], "too low"))
-		if most := d.number("maxclients"); most > 0 {
+		if most := d.number("maxclients"); most > 0 && d.number("connected_clients") > most/2 { // else it was perhaps raised since then
 			f.set("maxclients", strconv.FormatInt(2*most, 10))
 		}
 		f.do("CONFIG RESETSTAT")
