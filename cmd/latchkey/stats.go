@@ -20,18 +20,22 @@ RENEWED are ids that were ended, or replaced by new ones, in the last minute.
 // memorySample: one in so many sessions is asked for its memory.
 const memorySample = 100
 
+// unreadableIDs is how many of the ids that cannot be read are named.
+const unreadableIDs = 5
+
 // A tally counts what was found on one master, or on all.
 type tally struct {
-	Address    string `json:"address,omitempty"`
-	Sessions   int64  `json:"sessions"`
-	Owned      int64  `json:"of_users"`   // sessions of users
-	Users      int64  `json:"users"`      // with sessions, now or a while ago
-	Ended      int64  `json:"ended"`      // less than a minute ago
-	Renewed    int64  `json:"renewed"`    // ids that were replaced by others less than a minute ago
-	Held       int64  `json:"held"`       // sessions with a lock
-	Endless    int64  `json:"endless"`    // sessions without a timeout
-	Unreadable int64  `json:"unreadable"` // records of another program or version
-	Others     int64  `json:"other_keys"` // with the prefix, of other programs
+	Address       string   `json:"address,omitempty"`
+	Sessions      int64    `json:"sessions"`
+	Owned         int64    `json:"of_users"`       // sessions of users
+	Users         int64    `json:"users"`          // with sessions, now or a while ago
+	Ended         int64    `json:"ended"`          // less than a minute ago
+	Renewed       int64    `json:"renewed"`        // ids that were replaced by others less than a minute ago
+	Held          int64    `json:"held"`           // sessions with a lock
+	Endless       int64    `json:"endless"`        // sessions without a timeout
+	Unreadable    int64    `json:"unreadable"`     // records of another program or version
+	UnreadableIDs []string `json:"unreadable_ids"` // of a few of them
+	Others        int64    `json:"other_keys"`     // with the prefix, of other programs
 
 	bytes, memory, age, left spread // of sessions; the last two in seconds
 	overhead                 int64  // of the sessions in memory: what they need beside the bytes of their records
@@ -51,7 +55,7 @@ func stats(j *job) error {
 	if err != nil {
 		return err
 	}
-	s := &survey{job: j, bar: newProgress(j.out.stderr, j.countKeys(masters)), begun: time.Now()}
+	s := &survey{job: j, bar: newProgress(j.out.stderr, j.countKeys(masters)), begun: time.Now(), all: tally{UnreadableIDs: []string{}}}
 	defer s.bar.end()
 	if s.away, err = j.each(masters, s.count); err != nil {
 		return err
@@ -78,7 +82,7 @@ func (s *survey) full(t *tally) bool {
 
 // count counts what is on one master.
 func (s *survey) count(n *node) error {
-	t := &tally{Address: n.address}
+	t := &tally{Address: n.address, UnreadableIDs: []string{}} // which is no null in JSON
 	if s.full(t) {
 		return nil
 	}
@@ -108,12 +112,21 @@ func (t *tally) merge(other *tally) {
 	t.Held += other.Held
 	t.Endless += other.Endless
 	t.Unreadable += other.Unreadable
+	for _, id := range other.UnreadableIDs {
+		t.nameUnreadable(id)
+	}
 	t.Others += other.Others
 	t.bytes.merge(&other.bytes)
 	t.memory.merge(&other.memory)
 	t.overhead += other.overhead
 	t.age.merge(&other.age)
 	t.left.merge(&other.left)
+}
+
+func (t *tally) nameUnreadable(id string) {
+	if len(t.UnreadableIDs) < unreadableIDs {
+		t.UnreadableIDs = append(t.UnreadableIDs, id)
+	}
 }
 
 // add counts a batch of keys.
@@ -168,10 +181,12 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 
 // addRecord counts one record.
 func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, now time.Time) error {
+	_, id := s.parseKey(key)
 	text, err := replies[0].ToString()
 	switch {
 	case isWrongType(err):
 		t.Unreadable++
+		t.nameUnreadable(id)
 		return nil
 	case hasMoved(err) || err == nil && text == "": // it is gone
 		return nil
@@ -181,10 +196,10 @@ func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, 
 	size, _ := replies[1].AsInt64()
 	left, _ := replies[2].AsInt64()
 	h, ok := parseHead(text)
-	_, id := s.parseKey(key)
 	switch {
 	case !ok:
 		t.Unreadable++
+		t.nameUnreadable(id)
 		return nil
 	case h.renewed:
 		t.Renewed++

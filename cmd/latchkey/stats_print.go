@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -68,7 +69,7 @@ func (s *survey) print() error {
 		n    int64
 		what string
 	}{
-		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more"},
+		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more: " + fewOf(r.UnreadableIDs, r.Unreadable)},
 		{r.Endless, "have no timeout: another program or an operator has removed it"},
 	} {
 		if wrong.n > 0 {
@@ -79,6 +80,15 @@ func (s *survey) print() error {
 		fmt.Fprintf(s.out, "stopped at --limit %d: there may be more\n", s.limit)
 	}
 	return nil
+}
+
+// fewOf lists ids, of which there are n in all.
+func fewOf(ids []string, n int64) string {
+	text := strings.Join(ids, ", ")
+	if int64(len(ids)) < n {
+		text += ", …"
+	}
+	return text
 }
 
 func (s *survey) printSpreads(r report) {

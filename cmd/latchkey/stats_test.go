@@ -65,7 +65,7 @@ func TestStats(t *testing.T) {
 	s.Do(t, "SET", "another", "1")
 
 	got := decoded[report](t, s.URL, "stats")
-	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Renewed: 1, Held: 1, Endless: 1, Unreadable: 1, Others: 1}
+	want := tally{Sessions: n - 3 - 1 + 6, Owned: 6, Users: 2, Ended: 3, Renewed: 1, Held: 1, Endless: 1, Unreadable: 1, UnreadableIDs: []string{id(21)}, Others: 1}
 	if !reflect.DeepEqual(got.tally, want) {
 		t.Errorf("%+v, want %+v", got.tally, want)
 	}
@@ -82,8 +82,14 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	text := must(t, s.URL, "stats")
-	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory ", "age ", "time left ", "1 cannot be read", "1 have no timeout")
+	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory ", "age ", "time left ", "1 cannot be read", "show ID says more: "+id(21)+"\n", "1 have no timeout")
 
+	for i := 30; i < 40; i++ {
+		s.Do(t, "SET", keyOf(id(i)), "junk")
+	}
+	if got := decoded[report](t, s.URL, "stats"); len(got.UnreadableIDs) != 5 || got.Unreadable != 11 {
+		t.Errorf("%d cannot be read, as %q", got.Unreadable, got.UnreadableIDs)
+	}
 	limited := decoded[report](t, s.URL, "stats", "--limit", "10")
 	if limited.Sessions != 10 || !limited.Incomplete || got.Incomplete {
 		t.Errorf("limited to ten: %+v", limited.tally)
