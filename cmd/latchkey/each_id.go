@@ -19,15 +19,19 @@ var errNotTried = errors.New("not tried")
 
 // eachID calls f for each id on the command line or on stdin, for several at once, and returns the ids for which f has
 // succeeded. If f fails for an id, eachID says so on stderr, goes on with the others, and returns errFound in the end.
-// If f fails for the only id, eachID returns the error.
+// If f fails for the only id, eachID returns the error. With --json it does so only if Redis is to blame: an unknown id is
+// said on stderr, and the caller prints its JSON, as for several ids.
 func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 	oneServer := j.redis.client.Mode() != rueidis.ClientModeCluster
 	errs := j.tryEachID(oneServer, f)
 	if len(errs) == 1 && j.ctx.Err() == nil {
-		if errs[0] != nil {
+		_, ofRedis := errors.AsType[failure](errs[0])
+		switch {
+		case errs[0] == nil:
+			return j.ids, nil
+		case !j.json || ofRedis:
 			return nil, errs[0]
 		}
-		return j.ids, nil
 	}
 	var failed, untried int64
 	for i, id := range j.ids {

@@ -68,6 +68,11 @@ func TestEndOfSeveral(t *testing.T) {
 			}
 		}
 	}
+	for command, prints := range map[string]string{"end": `{"ended":[]}` + "\n", "list": "[]\n"} { // JSON is there for one id, too
+		if r := call(t, s.URL, command, first, "--json"); r != (result{prints, "latchkey: session " + first + ": there is none: the id is unknown, or it has expired\n", exitError}) {
+			t.Errorf("%s with an unknown id: %+v", command, r)
+		}
+	}
 	for _, nothing := range []string{"", "\n \n"} {
 		if r := piped(t, s.URL, nothing, "end", "-"); r != (result{"0 sessions ended\n", "", exitOK}) {
 			t.Errorf("%q: %+v", nothing, r)
