@@ -60,6 +60,17 @@ func idsIn(text io.Reader) (ids []string, _ error) {
 
 // notAnID does not repeat the argument, which may be the secret of a cookie, or a URL.
 func notAnID(arg string) error {
-	return fmt.Errorf("an argument of %s is no session's id: an id has %d bytes, or %d if the session is a user's",
-		plural(int64(len(arg)), "byte"), idLength, tagLength+len(".")+ownLength)
+	const characters = "letters, digits, - and _"
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("an argument of %s is no session's id: %s", plural(int64(len(arg)), "byte"), fmt.Sprintf(format, args...))
+	}
+	switch {
+	case len(arg) == tagLength+len(".")+ownLength:
+		return wrong("an id of %d bytes has a point after %d %s, and then %d of them", len(arg), tagLength, characters, ownLength)
+	case len(arg) == idLength && isBase64(arg):
+		return wrong("an id of %d bytes ends with A, Q, g or w", idLength)
+	case len(arg) == idLength:
+		return wrong("an id has only %s", characters)
+	}
+	return wrong("an id has %d bytes, or %d if the session is a user's", idLength, tagLength+len(".")+ownLength)
 }
