@@ -2,11 +2,14 @@ package middleware
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // Recoverer answers a panic of next with status 500, and logs the panic and its stack with slog.Default. Put it
@@ -20,14 +23,14 @@ import (
 // not logged.
 func Recoverer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen := &begins{ResponseWriter: w}
+		seen := &begins{ResponseWriter: w, ctx: r.Context()}
 		defer func() {
 			cause := recover()
 			if cause == nil {
 				return
 			}
 			if cause != http.ErrAbortHandler { // a convention of net/http: this very value
-				slog.ErrorContext(r.Context(), "panic", "error", cause, "stack", string(debug.Stack()))
+				slog.ErrorContext(r.Context(), "panic", "error", cause, "method", excerpt.Of(r.Method), "route", r.Pattern, "stack", string(debug.Stack()))
 			}
 			if seen.begun || cause == http.ErrAbortHandler {
 				panic(http.ErrAbortHandler)
@@ -45,6 +48,7 @@ func Recoverer(next http.Handler) http.Handler {
 // A begins knows whether the response has begun.
 type begins struct {
 	http.ResponseWriter
+	ctx   context.Context // of the request
 	begun bool
 }
 
@@ -68,6 +72,9 @@ func (b *begins) Flush() {
 	b.begun = true
 	_ = http.NewResponseController(b.ResponseWriter).Flush() // http.Flusher has no error
 }
+
+// CloseNotify is for frameworks, see response.CloseNotify.
+func (b *begins) CloseNotify() <-chan bool { return closeNotify(b.ctx) }
 
 // Unwrap is for http.ResponseController.
 func (b *begins) Unwrap() http.ResponseWriter { return b.ResponseWriter }

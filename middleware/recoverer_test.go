@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,17 @@ func TestRecoverer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A framework inside can still stream: gin asserts http.CloseNotifier, although it is deprecated.
+func TestRecovererTellsOfAClientThatHasGone(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		gone := w.(interface{ CloseNotify() <-chan bool }).CloseNotify()
+		leave()
+		<-gone
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 }
 
 // A handler inside can still take the connection over, and only if that is possible.

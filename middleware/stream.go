@@ -68,8 +68,10 @@ func (rw hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // CloseNotify returns a channel that gets a value when the client has gone away or the request has ended.
 // CloseNotify is deprecated in net/http, but frameworks that offer streams still assert it.
-func (rw *response) CloseNotify() <-chan bool {
+func (rw *response) CloseNotify() <-chan bool { return closeNotify(rw.request.base.Context()) }
+
+func closeNotify(ctx context.Context) <-chan bool {
 	gone := make(chan bool, 1) // so that the send never blocks
-	context.AfterFunc(rw.request.base.Context(), func() { gone <- true })
+	context.AfterFunc(ctx, func() { gone <- true })
 	return gone
 }

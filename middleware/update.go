@@ -3,19 +3,22 @@ package middleware
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 var (
-	errNoID   = errors.New("middleware: this is not the public id of a session, which has 22 characters of base64url, or 16 characters, a dot and 11 characters: see Session.ID")
-	errSelf   = errors.New("middleware: Update would wait for itself, since its caller holds the session: change that session, or Commit it before")
-	errCookie = errors.New("middleware: Update cannot give the session a new id, nor an end by Remember, since there is no response that could set the cookie")
-	errInside = errors.New("middleware: in Update the session is saved when the function returns nil")
+	errNoID    = errors.New("middleware: this is not the public id of a session, which has 22 characters of base64url, or 16 characters, a dot and 11 characters: see Session.ID")
+	errUnknown = fmt.Errorf("%w: %w", errNoID, store.ErrNotFound)
+	errSelf    = errors.New("middleware: Update would wait for itself, since its caller holds the session: change that session, or Commit it before")
+	errCookie  = errors.New("middleware: Update cannot give the session a new id, nor an end by Remember, since there is no response that could set the cookie")
+	errInside  = errors.New("middleware: in Update the session is saved when the function returns nil")
 )
 
 // Update changes the session with a public ID. It is for jobs, webhooks and other code that runs without a
@@ -27,7 +30,7 @@ var (
 // f returns an error, nothing is saved, and Update returns that error. If f panics, nothing is saved, and the
 // panic goes on. f may Destroy the session, but neither Renew nor Remember it, since no cookie can be set.
 //
-// The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if
+// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if
 // the session was ended less than a minute ago, or any error that a request can fail with: see [Status].
 // Options.OnCorrupt is not called.
 //
@@ -43,7 +46,7 @@ var (
 // waits for LockWait, and fails with store.ErrTimeout.
 func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Session) error) error {
 	if !isID(id) {
-		return errNoID
+		return errUnknown
 	}
 	if s.heldIn(ctx, id) {
 		return errSelf

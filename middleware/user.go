@@ -25,12 +25,12 @@ type Info struct {
 }
 
 // Peek looks at the session with a public ID. It does not extend the session, and does not wait for its
-// lock. The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone
+// lock. The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone
 // if the session was ended less than a minute ago, store.ErrUnavailable, or the error of a record that cannot
 // be read.
 func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
-		return Info{}, errNoID
+		return Info{}, errUnknown
 	}
 	record, expires, err := s.store.Peek(ctx, id, s.terms)
 	if err != nil {
@@ -68,15 +68,15 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 // session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
 // session ends within two seconds, but not the caller's own. The client is logged out with its next request.
 //
-// The error wraps store.ErrNotFound if the ID is unknown or its session has expired, store.ErrGone if the session
+// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if the session
 // was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
-// store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. A malformed
-// ID is an error, too. End does not log its error: log it.
+// store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. End does not log its
+// error: log it.
 //
 // Before a user ends a session, check that it is the user's session: [Sessions.List] has the IDs.
 func (s *Sessions) End(ctx context.Context, id string) error {
 	if !isID(id) {
-		return errNoID
+		return errUnknown
 	}
 	back := s.stepAside(ctx)
 	if err := s.store.End(ctx, id); err != nil {

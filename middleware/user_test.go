@@ -233,7 +233,7 @@ func TestBadUsersAndIDs(t *testing.T) {
 			_, peeked := s.sessions.Peek(t.Context(), id)
 			ended, updated := s.sessions.End(t.Context(), id), s.sessions.Update(t.Context(), id, adding)
 			for what, err := range map[string]error{"Peek": peeked, "End": ended, "Update": updated} {
-				if err == nil || !strings.Contains(err.Error(), "public id") {
+				if !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "public id") {
 					t.Errorf("%s of %.40q: %v", what, id, err)
 				}
 			}
