@@ -131,8 +131,8 @@ func (o *observation) region(name string) region {
 	return region{trace.StartRegion(o.Context, "latchkey "+name)}
 }
 
-// waited tells that the request, by its label, has waited for the lock, and whether it has acquired it.
-func (o *observation) waited(label string, d time.Duration, acquired bool, now time.Time) {
+// waited tells that the request, by its label, has waited for the lock. inVain is why it has not acquired it, or nil.
+func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
 	n := o.lock()
 	if n == nil {
 		return
@@ -142,11 +142,11 @@ func (o *observation) waited(label string, d time.Duration, acquired bool, now t
 	n.stored = time.Time{} // by an earlier hold
 	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
 	n.asked = records.Opened{}
-	if acquired {
+	if inVain == nil {
 		h.Acquired, n.tripsThen = now, n.event.RoundTrips
 		o.holds(n, now)
 	} else {
-		h.Released = now
+		h.Released, h.Kind = now, ruleOf(inVain).kind
 	}
 	n.event.Holds = append(n.event.Holds, h)
 	o.mu.Unlock()

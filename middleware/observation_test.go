@@ -25,7 +25,7 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		_ = rq.storeContext()
 		region := rq.seen.region("wait")
 		region.end()
-		rq.seen.waited("GET /", time.Second, true, time.Time{})
+		rq.seen.waited("GET /", time.Second, nil, time.Time{})
 		rq.seen.opened("id", locked)
 		rq.seen.cameWith(1, 1)
 		rq.seen.foundDead(1)
@@ -55,7 +55,7 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	}
 	o := s.observe(t.Context(), time.Now())
 	o.Exchanged(records.Exchange{Command: "GET"})
-	o.waited("GET /", time.Second, true, time.Now())
+	o.waited("GET /", time.Second, nil, time.Now())
 	o.tell()
 	if told != 0 {
 		t.Errorf("%d events were told", told)
@@ -85,7 +85,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 				t.Errorf("%s after %v, want %d s", what, got, seconds)
 			}
 		}
-		acquire := func() { o.waited("GET /", 0, true, time.Now()) }
+		acquire := func() { o.waited("GET /", 0, nil, time.Now()) }
 
 		exchange(0)
 		acquire()
@@ -121,7 +121,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 func TestHeldBetweenTwoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observation{Context: t.Context(), notes: &notes{event: RequestEvent{Arrived: time.Now()}}}
-		o.waited("GET /", 0, true, time.Now())
+		o.waited("GET /", 0, nil, time.Now())
 		for range 2 {
 			time.Sleep(time.Second)
 			o.released()

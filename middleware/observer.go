@@ -84,7 +84,9 @@ type RequestEvent struct {
 	Committed time.Time // its last commit had succeeded, if only by finding nothing to store
 	Done      time.Time // the handler had returned, and the session was saved
 	// Waited is how long the request has waited for the lock, and Held how long it has had the lock, until its commit
-	// was stored. Both contain their round trips to Redis. A request that opens its session again adds to both.
+	// was stored. Both contain their round trips to Redis. A request that opens its session again adds to both. Held goes
+	// on after the lock is lost, and after the session is passed on, until the commit: so the holds of a busy session
+	// overlap.
 	Waited, Held time.Duration
 	// Queue is how many requests of this process were waiting for the session when this one first asked for the lock. The
 	// holder is not one of them. A request that is acquiring the lock is.
@@ -141,6 +143,9 @@ type Hold struct {
 	Asked    time.Time // when it asked for the lock
 	Acquired time.Time // when it got the lock; zero if it asked in vain
 	Released time.Time // when it released the lock or gave up
+	// Kind is why it asked in vain, as in RequestEvent.Kind: "not_found" or "gone" if the session has ended, and the request
+	// has gone on without it.
+	Kind string
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
 	Behind, BehindProcess string

@@ -71,7 +71,7 @@ func TestAWaitIsObserved(t *testing.T) {
 		if e.Kind != "timeout" || e.Outcome != "failed" || !errors.Is(e.Err, store.ErrTimeout) || e.Waited != 3*time.Second || !e.Acquired.IsZero() {
 			t.Errorf("%+v", e)
 		}
-		if h := e.Holds; len(h) != 1 || !h[0].Acquired.IsZero() || h[0].Released.Sub(h[0].Asked) != e.Waited || h[0].Behind != "GET /pause" {
+		if h := e.Holds; len(h) != 1 || !h[0].Acquired.IsZero() || h[0].Released.Sub(h[0].Asked) != e.Waited || h[0].Behind != "GET /pause" || h[0].Kind != "timeout" {
 			t.Errorf("its holds are %+v", h)
 		}
 		free()

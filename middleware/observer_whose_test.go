@@ -256,7 +256,11 @@ func TestEachRequestWithADeadCookieIsTold(t *testing.T) {
 		v := s.visitor(t)
 		v.get(s.URL+"/login/ann").want(t, 200, "")
 		must(t, s.sessions.End(t.Context(), v.get(s.URL+"/id").body))
+		w.takeAll()
 		v.background("POST", s.URL+"/add").want(t, 200, "1") // begins a guest's session beside the dead one
+		if e := w.one(t); len(e.Holds) != 1 || e.Holds[0].Kind != "gone" || e.Kind != "" {
+			t.Errorf("it has asked in vain for a session that has ended, and has begun one: %+v", e)
+		}
 		for range 3 {
 			w.takeAll()
 			v.background("POST", s.URL+"/add").want(t, 200, "*")

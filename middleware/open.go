@@ -162,6 +162,15 @@ func (o *opening) whyGone(id string) error {
 	return cmp.Or(err, store.ErrGone)
 }
 
+// inVain is the error of a Take that has not acquired the lock, or nil. A lock comes with an error if the record cannot be
+// used.
+func inVain(hold *records.Hold, err error) error {
+	if hold != nil {
+		return nil
+	}
+	return err
+}
+
 // acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the
 // record. An id without a record leaves no lock.
 func (o *opening) acquire(id string) (record records.Record, err error) {
@@ -196,7 +205,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	now := time.Now()
 	waited := now.Sub(began)
 	region.end()
-	rq.seen.waited(terms.Label, waited, rq.hold != nil, now)
+	rq.seen.waited(terms.Label, waited, inVain(rq.hold, err), now)
 	rq.waited += waited
 	rq.holds.Store(0)
 	if rq.hold != nil {

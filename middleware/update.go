@@ -63,7 +63,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	hold, err := s.store.Take(ctx, id, terms)
 	now := time.Now()
 	seen.updates(id)
-	seen.waited(terms.Label, now.Sub(began), hold != nil, now)
+	seen.waited(terms.Label, now.Sub(began), inVain(hold, err), now)
 	u.hold = hold
 	if hold != nil {
 		defer u.releaseUnsaved(ctx) // also after a panic

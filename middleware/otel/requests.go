@@ -29,6 +29,7 @@ type requests struct {
 type requestKey struct {
 	mode                 middleware.Mode
 	outcome, kind, route string
+	inVain               string // why its last wait was in vain
 	passed, held         bool
 }
 
@@ -61,12 +62,13 @@ func newRequests(m *meter) *requests {
 }
 
 func newRequestTable(total *counter, wait, hold histogram) *table[requestKey, requestSeries] {
-	outcomes, kinds, routes := words(16), words(32), texts(128)
+	outcomes, kinds, reasons, routes := words(16), words(32), words(32), texts(128)
 	bound := func(k requestKey) requestKey {
 		if _, ok := modes[k.mode]; !ok {
 			k.mode = -1
 		}
 		k.outcome, k.kind, k.route = outcomes.word(k.outcome), kinds.word(k.kind), routes.word(k.route)
+		k.inVain = reasons.word(k.inVain)
 		return k
 	}
 	series := func(k requestKey) requestSeries {
@@ -90,7 +92,7 @@ func (k requestKey) wait() []attribute.KeyValue {
 	if k.held {
 		return attributes
 	}
-	return appendErrorType(attributes, k.kind)
+	return appendErrorType(attributes, k.inVain)
 }
 
 // hold has the route, since it says which handler keeps others waiting. How long each route waits is not asked of
@@ -106,10 +108,11 @@ func (k requestKey) hold() []attribute.KeyValue {
 // measure measures a request.
 func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, sampled bool) {
 	held := e.Held > 0
-	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), e.Passed, held})
+	inVain := reasonOf(e)
+	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), inVain, e.Passed, held})
 	var room [4]measurement
 	all := append(room[:0], measurement{series.count, 1})
-	if held || e.Waited > 0 && e.Kind != "too_many_waiters" { // who is refused at once has not waited
+	if held || e.Waited > 0 && inVain != "too_many_waiters" { // who is refused at once has not waited
 		all = append(all, measurement{series.wait, e.Waited.Seconds()})
 	}
 	if held {
@@ -139,6 +142,14 @@ func kindOf(e *middleware.RequestEvent) string {
 		return other
 	}
 	return e.Kind
+}
+
+// reasonOf says why the request has not got its session, if its last wait was in vain.
+func reasonOf(e *middleware.RequestEvent) string {
+	if len(e.Holds) == 0 {
+		return ""
+	}
+	return e.Holds[len(e.Holds)-1].Kind
 }
 
 // pathOf returns a route without its host, as the convention wants it.

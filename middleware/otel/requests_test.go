@@ -54,13 +54,15 @@ func TestRequestWithoutTheLock(t *testing.T) {
 		"latchkey.record.size count=1 sum=5")
 }
 
-// The kind of a failure is the error.type: of the wait if the request did not get its session.
+// The kind of a failure is the error.type. That of the wait is why the request did not get its session: a request may have
+// waited for one that has ended, and have begun another.
 func TestRequestThatFails(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})
 	tell(o,
-		&middleware.RequestEvent{Waited: 10 * time.Second, Outcome: "failed", Err: errors.New("…"), Kind: "timeout"},
-		&middleware.RequestEvent{Waited: time.Microsecond, Outcome: "failed", Err: errors.New("…"), Kind: "too_many_waiters"},
+		&middleware.RequestEvent{Waited: 10 * time.Second, Outcome: "failed", Err: errors.New("…"), Kind: "timeout", Holds: []middleware.Hold{{Kind: "timeout"}}},
+		&middleware.RequestEvent{Waited: 3 * time.Second, Outcome: "began", Holds: []middleware.Hold{{Kind: "gone"}}},
+		&middleware.RequestEvent{Waited: time.Microsecond, Outcome: "failed", Err: errors.New("…"), Kind: "too_many_waiters", Holds: []middleware.Hold{{Kind: "too_many_waiters"}}},
 		&middleware.RequestEvent{Waited: time.Second, Held: time.Second, Outcome: "failed", Err: errors.New("…"), Kind: "too_large"},
 		&middleware.RequestEvent{Outcome: "failed", Err: errors.New("of a kind that nobody has named")})
 	same(t, measured(t, reader),
@@ -68,6 +70,8 @@ func TestRequestThatFails(t *testing.T) {
 		"latchkey.requests error.type=too_many_waiters latchkey.mode=exclusive latchkey.outcome=failed sum=1",
 		"latchkey.requests error.type=too_large latchkey.mode=exclusive latchkey.outcome=failed sum=1",
 		"latchkey.requests error.type=_OTHER latchkey.mode=exclusive latchkey.outcome=failed sum=1",
+		"latchkey.requests latchkey.mode=exclusive latchkey.outcome=began sum=1",
+		"latchkey.session.wait.duration error.type=gone latchkey.mode=exclusive latchkey.passed=false count=1 sum=3",
 		"latchkey.session.wait.duration error.type=timeout latchkey.mode=exclusive latchkey.passed=false count=1 sum=10",
 		"latchkey.session.wait.duration latchkey.mode=exclusive latchkey.passed=false count=1 sum=1",
 		"latchkey.session.hold.duration latchkey.mode=exclusive latchkey.outcome=failed count=1 sum=1")

@@ -65,9 +65,9 @@ func (o *observer) requestAttributes(e *middleware.RequestEvent) []attribute.Key
 // traceWait makes the span of a wait for the lock: from when the request asked for it until it had the lock or gave up.
 func traceWait(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, i int) {
 	h := e.Holds[i]
-	end, failed := h.Acquired, ""
+	end := h.Acquired
 	if end.IsZero() { // it was in vain
-		end, failed = h.Released, failureOf(e, i)
+		end = h.Released
 	}
 	if end.Equal(h.Asked) {
 		return
@@ -79,7 +79,7 @@ func traceWait(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, 
 	if h.BehindProcess != "" {
 		attributes = append(attributes, behindProcessKey.String(h.BehindProcess))
 	}
-	record(ctx, t, "session wait", trace.SpanKindInternal, h.Asked, end, failed, attributes)
+	record(ctx, t, "session wait", trace.SpanKindInternal, h.Asked, end, h.Kind, attributes)
 }
 
 // traceHold makes the span of the time for which the request had the lock. The outcome is that of the last commit, so
@@ -96,7 +96,7 @@ func traceHold(ctx context.Context, t trace.Tracer, e *middleware.RequestEvent, 
 	record(ctx, t, "session hold", trace.SpanKindInternal, h.Acquired, h.Released, failureOf(e, i), attributes)
 }
 
-// failureOf is the error.type of a hold or of a wait in vain. Only the last may have one.
+// failureOf is the error.type of a hold. Only the last may have one.
 func failureOf(e *middleware.RequestEvent, i int) string {
 	if i < len(e.Holds)-1 {
 		return ""

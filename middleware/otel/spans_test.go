@@ -133,7 +133,7 @@ func TestTraceOfARequestThatFails(t *testing.T) {
 	})
 	o.Observe(ctx, &middleware.RequestEvent{
 		Method: "POST", Arrived: start, Done: start.Add(time.Second), Waited: time.Second, Runs: 0,
-		Holds: []middleware.Hold{{Asked: start, Released: start.Add(time.Second)}}, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
+		Holds: []middleware.Hold{{Asked: start, Released: start.Add(time.Second), Kind: "timeout"}}, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
 	})
 	same(t, lines(ended(), start),
 		`client "EVALSHA take" 0–1 failed: NOPERM db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
@@ -149,11 +149,11 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	first := middleware.Hold{Asked: at(100), Acquired: at(130), Released: at(140), Behind: "GET /slow"}
-	inVain := middleware.Hold{Asked: at(200), Released: at(300), Behind: "GET /other"}
+	inVain := middleware.Hold{Asked: at(200), Released: at(300), Behind: "GET /other", Kind: "timeout"}
 	second := middleware.Hold{Asked: at(400), Acquired: at(410), Released: at(500), Queue: 3}
 	const (
 		firstWait  = `internal "session wait" 100–130 latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /slow`
-		vainWait   = `internal "session wait" 200–300 latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other`
+		vainWait   = `internal "session wait" 200–300 failed: timeout latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other error.type=timeout`
 		secondWait = `internal "session wait" 400–410 latchkey.mode=optimistic latchkey.queue.length=3`
 	)
 	for name, c := range map[string]struct {
@@ -170,7 +170,7 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 		}},
 		"opened again in vain": {middleware.RequestEvent{Outcome: "failed", Kind: "timeout", Holds: []middleware.Hold{first, inVain}}, []string{
 			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`,
-			`internal "session wait" 200–300 failed: timeout latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other error.type=timeout`,
+			vainWait,
 		}},
 		"it only reads": {middleware.RequestEvent{Outcome: "unchanged", Acquired: at(1), Committed: at(500)}, nil},
 	} {
