@@ -131,6 +131,15 @@ func (o *observation) region(name string) region {
 	return region{trace.StartRegion(o.Context, "latchkey "+name)}
 }
 
+// wait begins the region of a wait for the lock of a session. The log has its ID also if the wait is in vain, or goes on when
+// the trace ends.
+func (o *observation) wait(id string) region {
+	if o != nil && o.task != nil {
+		trace.Log(o.Context, "session", id)
+	}
+	return o.region("wait")
+}
+
 // waited tells that the request, by its label, has waited for the lock. inVain is why it has not acquired it, or nil.
 func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
 	n := o.lock()
@@ -187,7 +196,7 @@ func (o *observation) opened(id string, from origin) {
 		return
 	}
 	n.event.Session = id
-	if o.task != nil {
+	if o.task != nil && len(n.event.Holds) == 0 { // wait has not told
 		trace.Log(o.Context, "session", id)
 	}
 	if !n.event.Acquired.IsZero() {

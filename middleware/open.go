@@ -199,7 +199,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
-	began, region := time.Now(), rq.seen.region("wait")
+	began, region := time.Now(), rq.seen.wait(id)
 	rq.holds.Store(waits)
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
 	now := time.Now()

@@ -18,7 +18,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// An execution trace shows each request as a task, with its wait and its commit as regions, its hold as a task within,
+// An execution trace shows each request, and each Update, as a task, with its wait and its commit as regions, its hold as a task within,
 // and the session's id and the request's label.
 func TestExecutionTrace(t *testing.T) {
 	r := redistest.Memory(t)
@@ -29,6 +29,7 @@ func TestExecutionTrace(t *testing.T) {
 	must(t, err)
 	must(t, trace.Start(f))
 	v.post(s.URL+"/add").want(t, 200, "2")
+	must(t, s.sessions.Update(t.Context(), id, adding))
 	s.Close() // so that the request is over
 	trace.Stop()
 	must(t, f.Close())
@@ -49,12 +50,13 @@ func TestExecutionTrace(t *testing.T) {
 		if strings.Contains(text, " Log ") && strings.Contains(text, id) {
 			got = append(got, "session")
 		}
-		if strings.Contains(text, " Log ") && strings.Contains(text, `"POST /add"`) {
+		if strings.Contains(text, " Log ") && (strings.Contains(text, `"POST /add"`) || strings.Contains(text, `"Update"`)) {
 			got = append(got, "label")
 		}
 	}
-	want := []string{"TaskBegin request", "RegionBegin wait", "RegionEnd wait", "TaskBegin hold", "session",
+	want := []string{"TaskBegin request", "session", "RegionBegin wait", "RegionEnd wait", "TaskBegin hold",
 		"RegionBegin commit", "RegionEnd commit", "TaskEnd hold", "label", "TaskEnd request"}
+	want = slices.Concat(want, want) // the Update's
 	if !slices.Equal(got, want) {
 		t.Errorf("the trace has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

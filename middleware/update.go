@@ -59,9 +59,10 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	u := &update{sessions: s, id: id, seen: seen}
 	terms := s.terms
 	terms.Quiet, terms.Label = true, "Update"
-	began := time.Now()
+	began, region := time.Now(), seen.wait(id)
 	hold, err := s.store.Take(ctx, id, terms)
 	now := time.Now()
+	region.end()
 	seen.updates(id)
 	seen.waited(terms.Label, now.Sub(began), inVain(hold, err), now)
 	u.hold = hold
@@ -83,7 +84,9 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if err != nil {
 		return err
 	}
+	region = seen.region("commit")
 	do, err := u.saveUpdate(ctx)
+	region.end()
 	if err != nil {
 		seen.failed(err, ruleOf(err).kind)
 	}
