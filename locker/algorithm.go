@@ -22,7 +22,8 @@ import (
 type Algorithm interface {
 	// Take tries to make token the holder of key for a lease. The token may be the holder already.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
-	// Extend makes the lease of token end d from now. The error is [ErrExpired] if no token has the lock, and
+	// Extend makes the lease of token last for d from now at least. It does not shorten the lease, since it may come late:
+	// after a longer Extend. The error is [ErrExpired] if no token has the lock, and
 	// [ErrLost] if another token has it.
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 	// Release frees the lock if token holds it; if after is not zero, it lets the lock expire after that time.

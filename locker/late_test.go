@@ -3,6 +3,7 @@ package locker_test
 import (
 	"context"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,6 +51,47 @@ func TestALateCommandDoesNotShortenALock(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A client that has lost the race for a stale lock by GET and GETSET may change the value after the winner has extended its
+// lock. The next Extend sets it right again, also if that is a shorter one.
+func TestAnExtendIsLeftToNoLoser(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	at := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).UnixMilli(), 10) }
+	server.Do(t, "SET", "k", at(-time.Minute))
+	held, err := timestamp([]*redis.Pool{server.Pool(t, 4)}, locker.Options{}).Lock(t.Context(), "k")
+	if err == nil {
+		err = held.Extend(t.Context(), time.Hour)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "GETSET", "k", at(time.Second)) // the loser
+	if err := held.Extend(t.Context(), 30*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	value, err := redis.String(server.Do(t, "GET", "k"), nil)
+	if err != nil || value < at(29*time.Minute) {
+		t.Errorf("the lock's value is %s, %v, which is too early", value, err)
+	}
+}
+
+// A lock that somebody has made permanent ends with its lease nevertheless, if its holder dies.
+func TestAPermanentLockEnds(t *testing.T) {
+	t.Parallel()
+	server := redistest.Real(t)
+	held, err := spin([]*redis.Pool{server.Pool(t, 4)}, locker.Options{}).Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "PERSIST", "k")
+	if err := held.Extend(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if left := server.Do(t, "PTTL", "k").(int64); left <= 0 || left > 60_000 {
+		t.Errorf("it ends in %d ms", left)
 	}
 }
 

@@ -114,10 +114,9 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 	return c.logOut(ctx)
 }
 
-// outlived reports whether the session would have expired under its new ID already: Remember(0) may find it older than
-// Lifetime.
+// outlived reports whether Remember(0) has found that the session is older than Lifetime. A login begins anew.
 func (c *commit) outlived() bool {
-	if c.change.User != "" { // a login begins anew
+	if !c.change.Remembered || c.change.User != "" {
 		return false
 	}
 	now := time.Now()

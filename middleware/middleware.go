@@ -167,8 +167,8 @@ type Options struct {
 	Token func(*http.Request) string
 	// MaxSessions is how many sessions a user may have, see [session.Session.Login]. A login beyond that number
 	// ends the session that would expire first. With RefuseLogin the login fails instead, with
-	// [store.ErrTooManySessions], and is answered with 403. But if no request has come back with one of the sessions
-	// since its login, that one is replaced first: the response to that login may have been lost. RefuseLogin without
+	// [store.ErrTooManySessions], and is answered with 403. But a session with which no request has come back since
+	// its login is replaced first: the response to that login may have been lost. RefuseLogin without
 	// MaxSessions is an error. Default 1,000: more than people need, and so few that a program that logs in again
 	// and again, and keeps no cookie, does not harm other users.
 	MaxSessions int

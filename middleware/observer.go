@@ -121,7 +121,7 @@ type RequestEvent struct {
 	//	saved       its record was stored
 	//	began       its first record was stored
 	//	renewed     it was stored with a new ID
-	//	ended       the handler has called Destroy: Ended says whether that has ended a session
+	//	ended       the handler has called Destroy, or Remember(0) for a login that is older than Lifetime: Ended says whether that has ended a session
 	//	failed      it could not be opened or saved: see Err
 	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved since
 	//	            the last commit. If Committed is set, that commit was stored
@@ -186,7 +186,7 @@ type ExchangeEvent struct {
 //	            login         its first record was stored, a user's
 //	renewed     renew         it has a new ID
 //	            login         it has a new ID, and belongs to a user, perhaps to another one than before
-//	ended       destroy       by session.Destroy
+//	ended       destroy       by session.Destroy, or by Remember(0) of a login that is older than Lifetime
 //	            end           by Sessions.End
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions

@@ -55,7 +55,13 @@ func (s *Sessions) requests() (all []Request) {
 	all = s.watch.requests()
 	holders := holdersAmong(all)
 	for id, i := range holders {
-		if at := standing[id]; at != nil && at.Process == "" {
+		at := standing[id]
+		switch {
+		case at == nil || at.Process != "":
+		case at.Since.After(all[i].Since): // it has passed the session on to an Update, or to other Sessions
+			all[i].State = "open"
+			delete(holders, id)
+		default:
 			all[i].Label = cmp.Or(at.Label, all[i].Label)
 		}
 	}

@@ -167,6 +167,38 @@ func TestRequestsShowOneHolder(t *testing.T) {
 	})
 }
 
+// So it is also if a request has passed the session on to an Update.
+func TestRequestsShowAnUpdateThatHolds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		mux, free := app(), make(chan struct{})
+		handle(mux, "/slow-add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { add(s); <-free })
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		v := s.visitor(t)
+		id := v.get(s.URL + "/id").body
+		write := v.start(s.URL + "/slow-add")
+		synctest.Wait()
+		time.Sleep(time.Millisecond)
+		end, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- s.sessions.Update(t.Context(), id, func(*session.Session) error { <-end; return nil })
+		}()
+		synctest.Wait()
+		proxy.Inject(func(redistest.Command) redistest.Fault { return redistest.HangCommand })
+		close(free)
+		synctest.Wait()
+		const want = "v holds Update for 0s\nv open GET /slow-add for 1ms"
+		if got := s.who(map[string]string{id: "v"}); got != want {
+			t.Errorf("it shows\n%s\nwant\n%s", got, want)
+		}
+		proxy.Inject(nil)
+		proxy.Release()
+		<-write
+		close(end)
+		must(t, <-done)
+	})
+}
+
 // A request that has lost its lock does not hold the session, whatever its handler does.
 func TestRequestsDoNotShowWhoHasLostItsLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -66,7 +66,7 @@ func notAnID(arg string) error {
 	}
 	switch {
 	case len(arg) == tagLength+len(".")+ownLength:
-		return wrong("an id of %d bytes has a point after %d %s, and then %d of them", len(arg), tagLength, characters, ownLength)
+		return wrong("an id of %d bytes has a dot after %d %s, and then %d of them", len(arg), tagLength, characters, ownLength)
 	case len(arg) == idLength && isBase64(arg):
 		return wrong("an id of %d bytes ends with A, Q, g or w", idLength)
 	case len(arg) == idLength:

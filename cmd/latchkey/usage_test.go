@@ -31,7 +31,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"show", secret + first + first}, "51 bytes is no session's id"},
 		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "22 bytes is no session's id: an id of 22 bytes ends with A, Q, g or w\n"}, // has too many bits
 		{[]string{"show", "AAAAAAAAAAAA+AAAAAAAAA"}, "22 bytes is no session's id: an id has only letters, digits, - and _\n"},
-		{[]string{"show", "AAAAAAAAAAAAAAA.AAAAAAAAAAAA"}, "28 bytes is no session's id: an id of 28 bytes has a point after 16 letters, digits, - and _, and then 11 of them\n"},
+		{[]string{"show", "AAAAAAAAAAAAAAA.AAAAAAAAAAAA"}, "28 bytes is no session's id: an id of 28 bytes has a dot after 16 letters, digits, - and _, and then 11 of them\n"},
 		{[]string{"show", first, "--limit", "3"}, "show has no flag --limit;"},
 		{[]string{"show", first, "--" + secret}, "show has no flag;"},
 		{[]string{"show", first, "--values=perhaps"}, "--values cannot be read"},

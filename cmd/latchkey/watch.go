@@ -8,7 +8,8 @@ import (
 )
 
 const watchAbout = `Shows what locks shows, every second, until it is interrupted. With a million
-keys in Redis one look takes about 20 seconds; the next follows a second later.
+sessions in Redis one look takes about 20 seconds; the next follows a second
+later.
 While Redis does not reply it says so once, and tries again.
 With --json each look is a line. On a terminal q ends it, too.
 `

@@ -66,7 +66,7 @@ func (t *tenure) commit(ctx context.Context) {
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
 	x, revision := t.roundTrip(next, now)
-	t.visited = false
+	t.visited = time.Time{}
 	x.Holds = version - t.stored
 	ctx = withoutCancel(ctx)
 	if t.isShort(now) {
@@ -134,7 +134,10 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		// The time to live is that of the last version. If there is no version, it is that of the take, since
 		// a request has used the session. While the session is held, the record outlasts the lock.
 		ms, isQuiet := t.ttl, t.quiet
-		if t.newest == 0 {
+		switch {
+		case !t.visited.IsZero():
+			ms = max(1, ms-now.Sub(t.visited).Milliseconds())
+		case t.newest == 0:
 			ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
 		}
 		switch {

@@ -122,7 +122,7 @@ type tenure struct {
 	ttl      int64     // with which the next commit stores it, in ms
 	idleEnd  time.Time // when the record would expire if a quiet take had not extended it; zero: unknown
 	quiet    bool      // the next commit must not make the record live longer; see Terms.Quiet
-	visited  bool      // a visitor's hold has ended without a version since the last commit was sent
+	visited  time.Time // when a visitor's hold has ended without a version: ttl counts from then; zero: none since the last commit
 	newest   int
 	written  int // the newest version that changed the record
 	stored   int // the newest version that Redis has
@@ -204,8 +204,10 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 		return t.over
 	}
 	t.waitsSince(w.begun)
-	if w.quiet && (t.newest > t.stored || t.visited) {
+	if w.quiet && (t.newest > t.stored || !t.visited.IsZero()) {
 		w.ttl, w.quiet = t.ttl, t.quiet // the commit is also for earlier holds, which may be a visitor's
+	} else {
+		t.visited = time.Time{}
 	}
 	t.newest++
 	version := t.newest
@@ -242,10 +244,10 @@ func (t *tenure) release(ctx context.Context, h *Hold, begun time.Time, failed e
 	case h.over || t.over != nil:
 	case !h.terms.Quiet: // a visitor has used the session
 		t.terms.Quiet = false
-		if !t.ended {
-			t.quiet, t.ttl, t.visited = false, h.terms.expiry(&t.record, time.Now()), true
+		if now := time.Now(); !t.ended {
+			t.quiet, t.ttl, t.visited = false, h.terms.expiry(&t.record, now), now
 		}
-	case t.newest == t.stored && !t.visited: // all visitors' versions are stored, with their timeouts
+	case t.newest == t.stored && t.visited.IsZero(): // all visitors' versions are stored, with their timeouts
 		t.terms.Quiet, t.quiet = true, true
 	}
 	t.leave(ctx, h, begun)

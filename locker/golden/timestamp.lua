@@ -68,11 +68,12 @@ else
   -- A stale lock stays for a while: if it vanished at once, clients between GET and GETSET would not know
   -- which of them has won.
   local ends = now + ARGV[4]
-  if mine and ARGV[2] ~= 'release' and ends < tonumber(noted) then -- rule: an extended time lasts longer
-    return {1} -- a copy, or a renewal that comes late, after an Extend or UnlockAfter
+  -- A copy, or a renewal that comes late, must not shorten what Extend or UnlockAfter has set since.
+  if mine and ARGV[2] ~= 'release' then -- rule: an extended time lasts longer
+    ends = math.max(ends, tonumber(noted))
   end
   -- The largest value that is a time is in the year 2286.
-  local new, keep = string.format('%.0f', math.min(ends, 9999999999999)), 2 * ARGV[4]
+  local new, keep = string.format('%.0f', math.min(ends, 9999999999999)), string.format('%.0f', 2 * (ends - now))
   set(KEYS[1], new, 'PX', keep)
   set(KEYS[2], new .. ' ' .. way .. ' ' .. ARGV[3], 'PX', keep)
 end

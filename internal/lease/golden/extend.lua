@@ -5,7 +5,10 @@ local function script()
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[2] then
   -- GT: a copy, or a renewal that comes late, must not shorten what Extend or UnlockAfter has set since.
-  redis.call('PEXPIRE', KEYS[1], ARGV[3], 'GT') -- rule: an extended lock lasts longer
+  local done = redis.call('PEXPIRE', KEYS[1], ARGV[3], 'GT') -- rule: an extended lock lasts longer
+  if done == 0 and redis.pcall('PTTL', KEYS[1]) == -1 then -- somebody has made it last for ever
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  end
   return {1}
 end
 return {holder and 0 or -1, holder}
