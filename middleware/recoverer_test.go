@@ -57,11 +57,15 @@ func TestRecoverer(t *testing.T) {
 func TestRecovererTellsOfAClientThatHasGone(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
+	w := httptest.NewRecorder()
 	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		gone := w.(interface{ CloseNotify() <-chan bool }).CloseNotify()
 		leave()
 		<-gone
-	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	})).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	if w.Code != http.StatusOK {
+		t.Errorf("the handler has panicked: %d", w.Code)
+	}
 }
 
 // A handler inside can still take the connection over, and only if that is possible.

@@ -137,15 +137,22 @@ func TestRequestsShowOtherHolders(t *testing.T) {
 	})
 }
 
+// hangingSite has a route /slow-add, whose handler goes on when free is closed, and a way to Redis that can hang.
+func hangingSite(t *testing.T, r *redistest.Server) (s *site, v *visitor, way *redistest.Proxy, free chan struct{}) {
+	t.Helper()
+	way = redistest.NewProxy(t, r)
+	mux := app()
+	free = make(chan struct{})
+	handle(mux, "/slow-add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { add(s); <-free })
+	s = newSite(t, way.Pool(t, 4), middleware.Options{}, mux)
+	return s, s.visitor(t), way, free
+}
+
 // One request holds a session. A request that has passed the session on does not, although its changes are not stored
 // yet.
 func TestRequestsShowOneHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		mux, free := app(), make(chan struct{})
-		handle(mux, "/slow-add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { add(s); <-free })
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
-		v := s.visitor(t)
+		s, v, proxy, free := hangingSite(t, r)
 		names := map[string]string{v.get(s.URL + "/id").body: "v"}
 		write := v.start(s.URL + "/slow-add")
 		synctest.Wait()
@@ -170,11 +177,7 @@ func TestRequestsShowOneHolder(t *testing.T) {
 // So it is also if a request has passed the session on to an Update.
 func TestRequestsShowAnUpdateThatHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		proxy := redistest.NewProxy(t, r)
-		mux, free := app(), make(chan struct{})
-		handle(mux, "/slow-add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { add(s); <-free })
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
-		v := s.visitor(t)
+		s, v, proxy, free := hangingSite(t, r)
 		id := v.get(s.URL + "/id").body
 		write := v.start(s.URL + "/slow-add")
 		synctest.Wait()
