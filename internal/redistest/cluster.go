@@ -94,12 +94,14 @@ func (c *Cluster) ID(tb testing.TB, node *Server) string {
 }
 
 // AwaitReady waits until all nodes run and agree that the cluster is well: all slots have an
-// owner, no node counts as dead, and each replica is in sync with its master.
+// owner, no node counts as dead, and each replica is in sync with its master. From then on each
+// node can be restarted.
 func (c *Cluster) AwaitReady(tb testing.TB) {
 	tb.Helper()
 	for _, node := range c.Nodes {
 		Await(tb, "the cluster is ready", func() error { return c.unready(tb, node) })
 	}
+	Await(tb, "each node can be restarted", c.shardsDiffer)
 }
 
 // unready returns what is wrong with the cluster from one node's point of view.
