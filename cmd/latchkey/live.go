@@ -13,8 +13,8 @@ type picture struct {
 }
 
 // live shows a new picture every second until it is interrupted: on a terminal in place of the one before, elsewhere
-// below it. With a count it ends after so many pictures, and leaves the last one on the terminal. It goes on while Redis is unavailable. If the first look
-// fails, live ends: then the command line is wrong, or a right is missing.
+// below it. With a count it ends after so many pictures, and leaves the last one on the terminal. It goes on while
+// Redis is unavailable. If the first look fails, live ends: then the command line is wrong, or a right is missing.
 func (j *job) live(count int, look func() (picture, error)) error {
 	first, err := look()
 	if j.ctx.Err() != nil {
