@@ -61,7 +61,8 @@ type Event interface {
 
 // A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
 // returned and the session is saved. A request has an event if it came with a session's cookie, or with one that was
-// refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called Start has none.
+// refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called Start
+// has none.
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
 type RequestEvent struct {

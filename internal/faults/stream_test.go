@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every other command gets lost, or its reply, with the connection. A request without a response says nothing about its session.
-// If less got lost, the watch would hardly notice, since round trips are repeated.
+// Every other command gets lost, or its reply, with the connection. A request without a response says nothing about its
+// session. If less got lost, the watch would hardly notice, since round trips are repeated.
 func TestStreamsOverABadNetwork(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)

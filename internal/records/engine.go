@@ -93,13 +93,13 @@ package records
 //	          Redigo.Do      locker/transport/redigo.go        as above
 //	      tenure.lapse       internal/records/tenure.go        if no request waits, the tenure ends, and the line with it
 //
-// The other files: create.go begins a session, load.go reads without a lock, and optimistic.go saves without a
-// lock. staged.go sends large records. record.go, timeouts.go, user_record.go and seal.go know the form of a
-// record, and keys.go its keys. scripts.go has the scripts; each script is in a .lua file, and package lua puts
-// them together from the parts that they share. user.go tells the story of a user's sessions: login.go begins
-// them, max_sessions.go ends those beyond MaxSessions, user_list.go lists them, user_end.go ends them. clock.go
-// is about commands that come late. observe.go tells observers what happens. extend.go extends a lock that is held. lost.go knows why a lock was lost. alive.go
-// asks for a session that a long request has open.
+// The other files: create.go begins a session, load.go reads without a lock, and optimistic.go saves without a lock.
+// staged.go sends large records. record.go, timeouts.go, user_record.go and seal.go know the form of a record, and
+// keys.go its keys. scripts.go has the scripts; each script is in a .lua file, and package lua puts them together from
+// the parts that they share. user.go tells the story of a user's sessions: login.go begins them, max_sessions.go ends
+// those beyond MaxSessions, user_list.go lists them, user_end.go ends them. clock.go is about commands that come late.
+// observe.go tells observers what happens. extend.go extends a lock that is held. lost.go knows why a lock was lost.
+// alive.go asks for a session that a long request has open.
 
 import (
 	"cmp"

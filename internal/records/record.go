@@ -67,9 +67,9 @@ func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
 //
 //	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
-// If the id has moved, the tombstone also names the new id: see moved.go. For encrypted records see seal.go. Each write has a new revision: 16 letters and digits. Another format
-// must have another v, at the same place. A process that does not know a format refuses the record instead of guessing, and
-// says whether the format is a later one.
+// If the id has moved, the tombstone also names the new id: see moved.go. For encrypted records see seal.go. Each write
+// has a new revision: 16 letters and digits. Another format must have another v, at the same place. A process that does
+// not know a format refuses the record instead of guessing, and says whether the format is a later one.
 //
 // If you add a field to the head: parseHead reads it, and so do three others. times.lua takes all up to the
 // first d or e for timeouts, so no name has these letters, and "u" stays the last. user.lua looks for "g" right

@@ -42,7 +42,8 @@ func (g gauges) observe(o metric.Observer, c census) {
 }
 
 // attached are all Sessions whose metrics a provider gets, by any number of observers. Only the first of these sets the
-// gauges: requests must not be counted twice, and of a gauge that two set, only one value would be left. Sessions that the program has dropped are forgotten.
+// gauges: requests must not be counted twice, and of a gauge that two set, only one value would be left. Sessions that
+// the program has dropped are forgotten.
 type attached struct {
 	mu  sync.Mutex
 	all []weak.Pointer[middleware.Sessions]
