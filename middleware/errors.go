@@ -110,8 +110,10 @@ func (rq *request) sentence(status int, err error) string {
 		return "There is no session, or it has ended. Nothing was saved. Please log in."
 	case status == http.StatusForbidden:
 		return "You are logged in too often. Please log out elsewhere first."
+	case errors.Is(err, store.ErrMoved):
+		return "The session was renewed by another request. Nothing was saved. Please try again."
 	case status == http.StatusConflict:
-		return "The session was ended by another request. Nothing was saved. Please try again."
+		return "The session has ended. Nothing was saved. Please try again."
 	default:
 		return "The session could not be used. Nothing was saved."
 	}

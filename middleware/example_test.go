@@ -225,10 +225,14 @@ func Example_websocket() {
 			if err != nil {
 				return
 			}
-			if err := s.Reopen(r.Context()); errors.Is(err, store.ErrGone) {
+			switch err := s.Reopen(r.Context()); {
+			case errors.Is(err, store.ErrMoved): // the browser has the new cookie, perhaps of a login in another tab
+				_ = conn.Close(websocket.StatusServiceRestart, "connect again")
+				return
+			case errors.Is(err, store.ErrGone):
 				_ = conn.Close(websocket.StatusPolicyViolation, "logged out")
 				return
-			} else if err != nil {
+			case err != nil:
 				continue // it is logged; the session may be free at the next message
 			}
 			n, _ := session.Get[int](s, "messages")
@@ -285,8 +289,8 @@ func Example_websocketEnds() {
 func Example_touch() {
 	r := new(http.Request)
 	s := session.FromContext(r.Context())
-	if err := s.Touch(r.Context()); errors.Is(err, session.ErrEnded) {
-		return
+	if err := s.Touch(r.Context()); errors.Is(err, session.ErrEnded) || errors.Is(err, store.ErrMoved) {
+		return // if it has moved, the browser connects again, with the new cookie
 	}
 }
 
@@ -302,8 +306,11 @@ func Example_job() {
 			s.Set("flash", fmt.Sprintf("Order %s is on its way.", order))
 			return nil
 		})
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrGone) {
-			return nil // the visitor has gone
+		switch {
+		case errors.Is(err, store.ErrMoved):
+			return fmt.Errorf("the visitor has a new session: %w", err) // for example, look it up by List
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
+			return nil // the visitor has gone, or got a new ID more than a minute ago
 		}
 		return err
 	}

@@ -142,7 +142,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 						a.want(t, 200, fmt.Sprint(i+1)) // in a new session, which has nothing of the old one
 						continue
 					}
-					a.want(t, 409, "The session was ended by another request. Nothing was saved. Please try again.")
+					a.want(t, 409, "The session was renewed by another request. Nothing was saved. Please try again.")
 					if a.sets() {
 						t.Errorf("a background request touches the cookie: %v", a.Header)
 					}

@@ -109,7 +109,7 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 			return errNoAccess
 		}
 		moved := cmp.Or(rq.moved(member).id, rq.moved(guest).id)
-		return fmt.Errorf("middleware: session %s has got another id: %w", moved, store.ErrGone)
+		return fmt.Errorf("middleware: saving %s: %w", moved, store.ErrMoved)
 	}
 	return c.logOut(ctx)
 }

@@ -80,7 +80,10 @@ func (rq *request) reopen(ctx context.Context) error {
 		rq.waited = 0
 		record, err = o.acquire(rq.identity.knownID())
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case hasEnded(err) && rq.hasMoved():
+		err = store.ErrMoved
+	case errors.Is(err, store.ErrNotFound):
 		err = fmt.Errorf("%w: %w", gone("the session has expired, or was ended more than a minute ago"), err)
 	}
 	if _, err := o.decode(record, err); err != nil {

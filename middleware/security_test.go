@@ -102,21 +102,26 @@ func TestErrorAnswersRevealNothing(t *testing.T) {
 		v.get(s.URL+"/add").want(t, 200, "1") // a new one
 		old := with(t, v.cookies(s)...)
 		v.get(s.URL+"/login").want(t, 200, "")
-		ended := old.get(s.URL + "/add")
+		moved := old.get(s.URL + "/add")
+		renewed := v.get(s.URL + "/id").body
+		free = v.hold(s.URL + "/pause")
+		must(t, s.sessions.End(t.Context(), renewed))
+		ended := free()
 		r.Stop(t)
 		away := old.get(s.URL + "/add")
 		for text, a := range map[string]answer{
-			"The session could not be used. Nothing was saved.":                              broken,
-			"The session was ended by another request. Nothing was saved. Please try again.": ended,
-			"The session is not available just now. Nothing was saved. Please try again.":    busy,
-			"The session is not available just now. Please try again.":                       away,
+			"The session could not be used. Nothing was saved.":                                broken,
+			"The session was renewed by another request. Nothing was saved. Please try again.": moved,
+			"The session has ended. Nothing was saved. Please try again.":                      ended,
+			"The session is not available just now. Nothing was saved. Please try again.":      busy,
+			"The session is not available just now. Please try again.":                         away,
 		} {
 			a.want(t, a.StatusCode, text)
 			if a.StatusCode < 400 {
 				t.Errorf("%d %q", a.StatusCode, a.body)
 			}
 		}
-		if n := len(s.log.Lines("session failed")); n != 4 || !strings.Contains(s.log.String(), id) {
+		if n := len(s.log.Lines("session failed")); n != 5 || !strings.Contains(s.log.String(), id) {
 			t.Errorf("%d lines in the log:\n%s", n, s.log)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -14,13 +13,15 @@ import (
 // was given an id before a login must not be able to keep the session alive after it.
 func (s *Sessions) touch(ctx context.Context, id string) error {
 	err := s.store.Touch(ctx, id, s.terms)
-	if _, moved := errors.AsType[*records.Moved](err); moved || err == nil {
-		return err
-	}
-	if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+	if hasEnded(err) {
 		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, err)
 	}
 	return err
+}
+
+// hasEnded reports whether err says that a session has ended, or that its ID is so old that nobody knows more.
+func hasEnded(err error) bool {
+	return (errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)) && !errors.Is(err, store.ErrMoved)
 }
 
 // TouchSession implements keep.Keeper. It does not wait for a commit: in doubt the session has its old id still.
@@ -34,7 +35,11 @@ func (rq *request) TouchSession(ctx context.Context) error {
 	case created == endedNow:
 		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()+" was ended by this request"))
 	}
-	return rq.sessions.touch(ctx, rq.identity.knownID())
+	err := rq.sessions.touch(ctx, rq.identity.knownID())
+	if hasEnded(err) && rq.hasMoved() {
+		return fmt.Errorf("middleware: Touch: %w", store.ErrMoved)
+	}
+	return err
 }
 
 // TouchSession implements keep.Keeper. Update itself does not count as use, but its function may say that there was

@@ -26,8 +26,8 @@ type Info struct {
 
 // Peek looks at the session with a public ID. It does not extend the session, and does not wait for its
 // lock. The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone
-// if the session was ended less than a minute ago, store.ErrUnavailable, or the error of a record that cannot
-// be read.
+// if the session was ended less than a minute ago, store.ErrMoved if it has got a new ID less than a minute ago,
+// store.ErrUnavailable, or the error of a record that cannot be read.
 func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
 		return Info{}, errUnknown
@@ -68,8 +68,9 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 // session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
 // session ends within two seconds, but not the caller's own. The client is logged out with its next request.
 //
-// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if the session
-// was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
+// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if the
+// session was ended less than a minute ago, store.ErrMoved if it has got a new ID less than a minute ago and goes on,
+// store.ErrCorrupt if the record is not a session, and was left as it is, or
 // store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. End does not log its
 // error: log it.
 //

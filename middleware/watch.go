@@ -109,6 +109,16 @@ func (rq *request) stepOut() (id string) { return rq.step(true) }
 // stepIn undoes stepOut: the session goes on as it was. If its id has changed, call watch.
 func (rq *request) stepIn() { rq.step(false) }
 
+// hasMoved reports whether the watch has followed the session to another id than the one that this request has opened.
+// Redis forgets a move after a minute, and the watch does not.
+func (rq *request) hasMoved() bool {
+	in, opened := &rq.sessions.watch.shards[rq.watched.shard], rq.identity.knownID()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	at := rq.watched.at
+	return at > 0 && in.entries[at-1].id != opened
+}
+
 func (rq *request) step(out bool) (id string) {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()

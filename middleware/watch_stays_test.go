@@ -155,5 +155,37 @@ func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
 	})
 }
 
+// P16: a session that has got a new id has not ended, also when Redis has forgotten the old id. A stream learns from Touch
+// and Reopen that it goes on without it, and can make its client connect again.
+func TestAStreamLearnsThatItsSessionHasMoved(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{time.Second, 70 * time.Second} {
+		inFakeTime(t, after.String(), func(t *testing.T, r *redistest.Server) {
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			stays := newStays()
+			handle(mux, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+				must(t, http.NewResponseController(w).Flush())
+				stays.begun <- ""
+				<-stays.free
+				for name, err := range map[string]error{"Touch": own.Touch(req.Context()), "Reopen": own.Reopen(req.Context())} {
+					moved := errors.Is(err, store.ErrMoved) && errors.Is(err, store.ErrGone)
+					if !moved || errors.Is(err, session.ErrEnded) || errors.Is(err, store.ErrNotFound) {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			})
+			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+			v := s.visitor(t)
+			stream := v.start(s.URL + "/stay")
+			<-stays.begun
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			redistest.Elapse(after)
+			stays.free <- struct{}{}
+			<-stream
+		})
+	}
+}
+
 // otherID is that of a session that does not exist.
 const otherID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -42,8 +42,11 @@ import (
 var (
 	// ErrNotFound: there is no such session: its ID is unknown, or it has expired.
 	ErrNotFound = records.ErrNotFound
-	// ErrGone: the session was destroyed or got a new ID less than a minute ago.
+	// ErrGone: the session was ended, or got a new ID, less than a minute ago.
 	ErrGone = records.ErrGone
+	// ErrMoved: another request has given the session a new ID, by Login, Renew or Remember. The visitor's session goes
+	// on, but not under this ID. The error is also an ErrGone.
+	ErrMoved = records.ErrMoved
 	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = records.ErrCorrupt
 	// ErrConflict: another request has changed the session since it was loaded, or holds it.

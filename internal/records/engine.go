@@ -122,7 +122,8 @@ import (
 var (
 	// ErrNotFound: there is no such session: its id is unknown, or it has expired.
 	ErrNotFound = errors.New("no such session")
-	// ErrGone: the session was destroyed or got a new id less than a minute ago.
+	// ErrGone: the session was destroyed or got a new id less than a minute ago. If it got a new id, the error is also
+	// [ErrMoved].
 	ErrGone = errors.New("session was ended by another request")
 	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = errors.New("session record cannot be read")

@@ -20,15 +20,18 @@ import (
 // The tombstone is written when the successor is stored. A successor is no secret that opens a session, but
 // only the code that knows why a visitor may be led there may follow it: see package middleware.
 
-// A Moved is the error of an id that a Renew has moved to another id less than a minute ago. It wraps [ErrGone].
+// ErrMoved: the session has got another id. It is also an [ErrGone], since this id is gone.
+var ErrMoved error = new(Moved)
+
+// A Moved is the error of an id that a Renew has moved to another id less than a minute ago. It is an [ErrMoved].
 type Moved struct {
 	To string // the new id; "" if the tombstone is sealed with an unknown key
 }
 
 func (m *Moved) Error() string { return "session has got another id" }
 
-// Unwrap returns ErrGone.
-func (m *Moved) Unwrap() error { return ErrGone }
+// Is makes errors.Is find ErrMoved and ErrGone.
+func (m *Moved) Is(target error) bool { return target == ErrMoved || target == ErrGone }
 
 const (
 	toMark       = `,"to":"`
