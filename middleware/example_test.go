@@ -91,7 +91,7 @@ func Example_login() {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	// Without this, another site's form could log the visitor in as another user.
-	server.Handler = http.NewCrossOriginProtection().Handler(sessions.Handler(mux))
+	server.Handler = middleware.Recoverer(http.NewCrossOriginProtection().Handler(sessions.Handler(mux)))
 }
 
 // Who ticks "remember me" stays logged in when the browser is closed.
@@ -416,6 +416,11 @@ func Example_devices() {
 	})
 	mux.HandleFunc("POST /devices/end", func(w http.ResponseWriter, r *http.Request) {
 		s, id := session.FromContext(r.Context()), r.PostFormValue("id")
+		if id == s.ID() { // this device
+			s.Destroy()
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
 		list, err := sessions.List(r.Context(), s.User())
 		isTheirs := slices.ContainsFunc(list, func(d middleware.Info) bool { return d.ID == id })
 		if err == nil && isTheirs { // a user may end only their own sessions

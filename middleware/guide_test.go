@@ -14,7 +14,8 @@ func Example_modes() {
 	mux.Handle("POST /cart", addToCart) // Exclusive, by ByMethod
 	mux.Handle("GET /unread", sessions.Passive(unread))
 	mux.Handle("GET /images/", sessions.None(images))
-	log.Fatal(http.ListenAndServe(":8080", middleware.Recoverer(sessions.Handler(mux))))
+	handler := middleware.Recoverer(http.NewCrossOriginProtection().Handler(sessions.Handler(mux)))
+	log.Fatal(http.ListenAndServe(":8080", handler))
 }
 
 // Behind a router that cannot be asked for its route, the path says which requests need no session.

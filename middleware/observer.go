@@ -10,7 +10,7 @@ import (
 // for OpenTelemetry.
 //
 //	func (slow) Observe(ctx context.Context, e middleware.Event) {
-//		if e, ok := e.(*middleware.RequestEvent); ok && e.Waited > time.Second && e.Kind != "unavailable" {
+//		if e, ok := e.(*middleware.RequestEvent); ok && e.Behind != "" && e.Waited > time.Second {
 //			log.Printf("%s waited %v behind %s", e.Label, e.Waited, e.Behind)
 //		}
 //	}
