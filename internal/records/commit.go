@@ -180,11 +180,11 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 // that is not known.
 //
 // While a job has the lock, a visitor may read the session, and extend it. The script sees that by the time that the
-// record has left: more than a record that only outlasts its lock. If a session has no longer timeouts than that, the
-// script cannot tell, and the record keeps the time that it has.
+// record has left: at least a second more than a record that only outlasts its lock. If a session has no longer timeouts
+// than that, the script cannot tell, and the record keeps the time that it has.
 func (t *tenure) idleLeft(ttl int64, now time.Time) int64 {
 	extended := min(t.terms.idle(&t.record)-now.Sub(t.began), t.terms.left(&t.record, now))
-	if t.idleEnd.IsZero() || extended <= t.engine.locking.Span+outlast {
+	if t.idleEnd.IsZero() || extended <= t.engine.locking.Span+outlast+time.Second {
 		return ttl
 	}
 	return max(1, t.idleEnd.Sub(now).Milliseconds())

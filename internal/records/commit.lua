@@ -72,8 +72,9 @@ end
 {{template "user"}}
 if quiet ~= '' and ttl ~= '' then
   local left = redis.call('PTTL', KEYS[1])
-  -- A record that has longer than one that outlasts the lock was read meanwhile, by a visitor.
-  if left <= redis.call('PTTL', lock) + 2001 then -- rule: a job leaves the idle timeout as it was
+  -- A record that has longer than one that outlasts the lock was read meanwhile, by a visitor. A second more, since a
+  -- busy Redis 7.0 may be interrupted between two commands of a script, and its clock then goes on.
+  if left <= redis.call('PTTL', lock) + 3000 then -- rule: a job leaves the idle timeout as it was
     left = math.min(left, quiet)
   end
   ttl = left >= 0 and math.max(1, math.min(left, ttl)) or ttl

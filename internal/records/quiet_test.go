@@ -231,6 +231,20 @@ func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 	})
 }
 
+// P12: that a busy Redis does two commands of a script at different times does not make a job a visitor.
+func TestAJobOnABusyRedisDoesNotProlongTheSession(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "0")
+		s.Do(t, "PEXPIRE", theRecord, 5000) // taken by a script
+		job := quiet(t, st, Terms{})
+		s.Do(t, "PEXPIRE", theLock, (patient.Lease - 100*time.Millisecond).Milliseconds()) // as if it had been extended first
+		job.Release(t.Context())
+		wantExpiry(t, s, theRecord, 5*time.Second)
+	})
+}
+
 // Peek changes nothing, whether the session is held, free or ended.
 func TestPeek(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
