@@ -83,9 +83,9 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 	return next, true, dropped
 }
 
-// tell tells observers of events: of each event all observers, before the next. It skips as many calls as were made before
-// one of them panicked. If an observer panics, that is logged, and the rest is told. If it calls runtime.Goexit, the rest
-// is told while the goroutine ends.
+// tell tells observers of events: of each event all observers, before the next. If an observer panics, that is logged,
+// and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine ends. call is the number of the
+// call of Observe to begin with: 0, or the one behind the call that panicked.
 func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog, call int) {
 	if len(to) == 0 {
 		return

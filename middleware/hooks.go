@@ -11,8 +11,8 @@ import (
 //
 // Each hook is called once, after the commit has succeeded, and gets public IDs only. A slow hook does not
 // make other requests wait, since the lock is released before. But the response waits: a hook is called
-// before the response's first byte, unless the handler has sent that byte already. A commit that fails calls
-// no hook. Nor does a handler that panics. There are two exceptions:
+// before the response's first byte, unless the handler has sent that byte already. Neither a commit
+// that fails nor a handler that panics calls a hook, with two exceptions:
 //
 //   - If a session gives way to a newer login, its End is called when the request that comes back with that login
 //     commits, even if the commit fails, or the handler panics.

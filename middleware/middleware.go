@@ -104,8 +104,9 @@ package middleware
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
 // session's id, as at a login, are in id.go; what a login does with an id that has moved is in moved.go. The status of
 // each error is in errors.go. The events of observers are in observer.go: observation.go notes those of a request,
-// observation_collector.go those of its round trips, and backlog.go tells those that belong to no request. Two Sessions
-// around one handler are in nested.go, warnings of a wrong set-up in setup.go.
+// observation_collector.go takes what package records tells: round trips, waits, lost locks; backlog.go calls the
+// observers, and queues what belongs to no request. Two Sessions around one handler are in nested.go, warnings of a wrong
+// set-up in setup.go.
 // Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
@@ -224,9 +225,9 @@ type Sessions struct {
 	watch   *watch
 
 	backlogs []*backlog // one for each observer
-	// for setup.go
-	mistakes  *damper
-	comesBack *atomic.Bool // a Secure cookie has come over plain HTTP
+
+	mistakes       *damper      // of the warnings in setup.go
+	secureOverHTTP *atomic.Bool // a Secure cookie has come over plain HTTP
 }
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
@@ -259,7 +260,7 @@ func New(st *store.Store, o Options) (*Sessions, error) {
 	}
 	o.Keys = nil // printing the Sessions must not show them
 	s := &Sessions{store: engine, options: o, terms: terms, cookies: c, dead: new(deadIDs),
-		damper: newDamper(10, time.Second), mistakes: newDamper(1, time.Minute), comesBack: new(atomic.Bool), watch: newWatch(engine, terms)}
+		damper: newDamper(10, time.Second), mistakes: newDamper(1, time.Minute), secureOverHTTP: new(atomic.Bool), watch: newWatch(engine, terms)}
 	s.observeStore(o.Observers)
 	return s, nil
 }

@@ -100,9 +100,9 @@ const asOptions Mode = -1
 // inMode returns h as a route with a mode. A passive route stays passive.
 func (s *Sessions) inMode(mode Mode, h http.Handler) http.Handler {
 	if rt, ok := h.(*route); ok && rt.sessions == s && rt.mode == asOptions {
-		return &route{s, mode, rt.passive, rt.next}
+		return &route{sessions: s, mode: mode, passive: rt.passive, next: rt.next}
 	}
-	return &route{s, mode, false, h}
+	return &route{sessions: s, mode: mode, next: h}
 }
 
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -146,8 +146,10 @@ func (rq *request) openRoute(r *http.Request, rt *route) error {
 	case was == Lazy && !opened && (mode == Exclusive || mode == ReadOnly || mode == Optimistic):
 		_, err := session.Start(ownSession{r.Context(), rq.lazy})
 		return err
-	case was == mode, was == Lazy && (mode == Exclusive || !opened), was == Exclusive && mode == Lazy:
+	case was == mode:
 		return nil
+	case was == Lazy && (!opened || mode == Exclusive), mode == Lazy && was == Exclusive:
+		return nil // Lazy opens a session as Exclusive does, when it is needed
 	}
 	return fmt.Errorf("%w: %s is %v, its session was opened as %v", errLateMode, name, mode, was)
 }
@@ -161,7 +163,7 @@ func (s *Sessions) routeOf(next http.Handler, r *http.Request) (rt route, patter
 	if mux, ok := next.(*http.ServeMux); ok && r.Method != http.MethodConnect {
 		h, pattern = mux.Handler(r)
 	}
-	rt = route{s, asOptions, false, next}
+	rt = route{sessions: s, mode: asOptions, next: next}
 	switch its := h.(type) {
 	case *route:
 		if its.sessions == s {

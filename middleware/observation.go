@@ -41,9 +41,9 @@ type notes struct {
 	exchanged int       // how many of exchanges are used
 	holding   time.Time // since when the request holds its session; zero: it does not
 	hold      *trace.Task
-	asked     records.Opened // of a hold that is being waited for
-	tripsThen int            // event.RoundTrips when the request acquired the lock
-	stored    time.Time      // when the reply to a commit came, if that was the last exchange of this hold
+	wait      records.Wait // for the lock, that is being told
+	tripsThen int          // event.RoundTrips when the request acquired the lock
+	stored    time.Time    // when the reply to a commit came, if that was the last exchange of this hold
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
@@ -98,7 +98,7 @@ func (o *observation) lock() *notes {
 	return o.notes
 }
 
-// updates tells that the observation is of an Update, and of which session.
+// updates notes that the observation is of an Update, and of which session.
 func (o *observation) updates(id string) {
 	if n := o.lock(); n != nil {
 		n.event.Session = id
@@ -140,7 +140,7 @@ func (o *observation) wait(id string) region {
 	return o.region("wait")
 }
 
-// waited tells that the request, by its label, has waited for the lock. inVain is why it has not acquired it, or nil.
+// waited notes that the request, by its label, has waited for the lock. inVain is why it has not acquired it, or nil.
 func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
 	n := o.lock()
 	if n == nil {
@@ -149,8 +149,8 @@ func (o *observation) waited(label string, d time.Duration, inVain error, now ti
 	now = n.at(now)
 	n.event.Label, n.event.Waited = label, n.event.Waited+d
 	n.stored = time.Time{} // by an earlier hold
-	h := Hold{Asked: now.Add(-d), Queue: n.asked.Ahead, Behind: n.asked.Behind, BehindProcess: n.asked.Process}
-	n.asked = records.Opened{}
+	h := Hold{Asked: now.Add(-d), Queue: n.wait.Ahead, Behind: n.wait.Behind, BehindProcess: n.wait.Process}
+	n.wait = records.Wait{}
 	if inVain == nil {
 		h.Acquired, n.tripsThen = now, n.event.RoundTrips
 		o.holds(n, now)
@@ -161,7 +161,7 @@ func (o *observation) waited(label string, d time.Duration, inVain error, now ti
 	o.mu.Unlock()
 }
 
-// holdsOn tells that the second run of a handler goes on with the lock that the first run has acquired.
+// holdsOn notes that the second run of a handler goes on with the lock that the first run has acquired.
 func (o *observation) holdsOn() {
 	n := o.lock()
 	if n == nil {
@@ -181,7 +181,7 @@ func (o *observation) holds(n *notes, since time.Time) {
 	}
 }
 
-// opened tells that the session with this id is open. If from is none, nothing is stored yet.
+// opened notes that the session with this id is open. If from is none, nothing is stored yet.
 func (o *observation) opened(id string, from origin) {
 	n := o.lock()
 	if n == nil {
@@ -211,7 +211,7 @@ func (o *observation) opened(id string, from origin) {
 // outcomes are those of the actions of a commit.
 var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
 
-// committed tells of a commit that was tried. It is called with request.mu held.
+// committed notes a commit that was tried. It is called with request.mu held.
 func (o *observation) committed(do action, err error) {
 	n := o.lock()
 	if n == nil {
@@ -229,7 +229,7 @@ func (o *observation) committed(do action, err error) {
 	n.event.Committed, n.event.Outcome = stored, outcomes[do]
 }
 
-// did tells what the request has done to its session's id.
+// did notes what the request has done to its session's id.
 func (o *observation) did(e event) {
 	n := o.lock()
 	if n == nil {
@@ -243,7 +243,7 @@ func (o *observation) did(e event) {
 	r.Ended = r.Ended || e.how == "destroy"
 }
 
-// abandoned tells that the handler has panicked before its commit.
+// abandoned notes that the handler has panicked before its commit.
 func (o *observation) abandoned() {
 	n := o.lock()
 	if n == nil {
@@ -255,7 +255,7 @@ func (o *observation) abandoned() {
 	}
 }
 
-// released tells that the request does not hold its session any more.
+// released notes that the request does not hold its session any more.
 func (o *observation) released() {
 	if n := o.lock(); n != nil {
 		n.released()
@@ -279,7 +279,7 @@ func (n *notes) released() {
 	}
 }
 
-// failed tells that the session's part of the request has failed.
+// failed notes that the session's part of the request has failed.
 func (o *observation) failed(err error, kind string) {
 	if n := o.lock(); n != nil {
 		n.event.Err, n.event.Kind, n.event.Outcome = err, kind, "failed"
@@ -287,7 +287,7 @@ func (o *observation) failed(err error, kind string) {
 	}
 }
 
-// cameWith tells how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
+// cameWith notes how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
 // other reasons.
 func (o *observation) cameWith(unknownKey, refused int) {
 	if unknownKey+refused == 0 {
@@ -299,7 +299,7 @@ func (o *observation) cameWith(unknownKey, refused int) {
 	}
 }
 
-// foundDead tells how many of the request's cookies are those of sessions that have ended or expired.
+// foundDead notes how many of the request's cookies are those of sessions that have ended or expired.
 func (o *observation) foundDead(cookies int) {
 	if n := o.lock(); n != nil {
 		n.event.Dead = cookies
@@ -307,7 +307,7 @@ func (o *observation) foundDead(cookies int) {
 	}
 }
 
-// runs tells that the handler is about to run, or the function of an Update.
+// runs notes that the handler is about to run, or the function of an Update.
 func (o *observation) runs() {
 	if n := o.lock(); n != nil {
 		n.event.Runs++

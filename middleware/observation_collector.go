@@ -68,8 +68,8 @@ func (o *observation) passOn(e Event) {
 	}
 }
 
-// Opened implements records.Collector.
-func (o *observation) Opened(now records.Opened) {
+// Waited implements records.Collector.
+func (o *observation) Waited(now records.Wait) {
 	n := o.lock()
 	if n == nil {
 		return
@@ -78,7 +78,7 @@ func (o *observation) Opened(now records.Opened) {
 	if len(e.Holds) == 0 { // what counts is what it found when it first asked for the lock
 		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
 	}
-	n.asked = now
+	n.wait = now
 	e.Passed = e.Passed || now.Passed
 	if now.Bytes > 0 {
 		e.Bytes = now.Bytes

@@ -79,7 +79,8 @@ type RequestEvent struct {
 	Passive              bool // see Sessions.Passive
 
 	// A time is zero if what it stands for has not happened. If a request begins its session, commits it and opens it
-	// again, Acquired is after the first commit.
+	// again, Acquired is after the first commit. Acquired is the time of the session, and Hold.Acquired that of the
+	// lock: a request may get the lock and then fail to open the session.
 	Arrived   time.Time // the request came in
 	Acquired  time.Time // it had first opened its stored session: with the lock, unless its mode does without
 	Committed time.Time // its last commit had succeeded, if only by finding nothing to store
@@ -143,7 +144,7 @@ type RequestEvent struct {
 type Hold struct {
 	Asked    time.Time // when it asked for the lock
 	Acquired time.Time // when it got the lock; zero if it asked in vain
-	Released time.Time // when it released the lock or gave up
+	Released time.Time // when its commit was stored, which may be after it had passed the session on; or it gave up
 	// Kind is why it asked in vain, as in RequestEvent.Kind: "not_found" or "gone" if the session has ended, and the request
 	// has gone on without it.
 	Kind string

@@ -72,7 +72,7 @@ func (rq *request) reopen(ctx context.Context) error {
 	}
 	defer rq.context.stopAwaiting()
 	if rq.hasLeft() { // without this, the error might tell of a client that has gone away
-		return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
+		return rq.endedMeanwhile()
 	}
 	o := opening{rq: rq, ctx: ctx, lock: rq.mode == Optimistic}
 	record, err := records.Record{}, context.Cause(ctx)

@@ -53,8 +53,8 @@ func (rq *request) lookAtCookies(came []cameID, unknown int) {
 			"have a member's cookie, or a token, of this name: give each Sessions its own Options.Cookie.Name",
 			slog.String("cookie", s.cookies.names[guest]))
 	}
-	if len(came) > 0 && s.cookies.pattern.Secure && !s.comesBack.Load() && !overHTTPS(rq.base) {
-		s.comesBack.Store(true)
+	if len(came) > 0 && s.cookies.pattern.Secure && !s.secureOverHTTP.Load() && !overHTTPS(rq.base) {
+		s.secureOverHTTP.Store(true)
 	}
 }
 
@@ -70,7 +70,7 @@ func (rq *request) lookAtTransport() {
 		rq.warn("not_secure", 1, "a cookie that is not Secure is set over HTTPS, and browsers send it over plain HTTP, too: "+
 			"set Secure in Options.Cookie, or leave Options.Cookie out, which makes it __Host-session and Secure",
 			slog.String("cookie", s.cookies.pattern.Name))
-	case secure && !https && !s.comesBack.Load():
+	case secure && !https && !s.secureOverHTTP.Load():
 		rq.warn("plain_http", 1, "a Secure cookie is set over plain HTTP, and browsers drop it, except some for localhost: "+
 			"serve HTTPS; or let the proxy that serves it set X-Forwarded-Proto; or, while developing, give Options.Cookie a Name and no Secure",
 			slog.String("cookie", s.cookies.pattern.Name))

@@ -31,7 +31,7 @@ func (rq *request) TouchSession(ctx context.Context) error {
 		return nil
 	case rq.hasLeft() && context.Cause(&rq.context) == session.ErrEnded:
 		// Without this, the error would only tell of a context that has ended.
-		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
+		return fmt.Errorf("middleware: Touch: %w", rq.endedMeanwhile())
 	case created == endedNow:
 		return fmt.Errorf("middleware: Touch: %w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()+" was ended by this request"))
 	}
@@ -40,6 +40,11 @@ func (rq *request) TouchSession(ctx context.Context) error {
 		return fmt.Errorf("middleware: Touch: %w", store.ErrMoved)
 	}
 	return err
+}
+
+// endedMeanwhile is the error of a request whose context has ended with its session.
+func (rq *request) endedMeanwhile() error {
+	return fmt.Errorf("%w: %w", session.ErrEnded, gone("session "+rq.identity.knownID()))
 }
 
 // TouchSession implements keep.Keeper. Update itself does not count as use, but its function may say that there was

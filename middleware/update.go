@@ -79,7 +79,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		return err
 	}
 	seen.opened(id, locked)
-	seen.abandoned() // unless it is saved
+	seen.abandoned() // noted now, so that it holds if f fails or panics; committed replaces it
 	seen.runs()
 	err = f(u.session)
 	if err != nil {

@@ -172,7 +172,8 @@ func (w *watch) askFor(e watched) {
 	if long := w.silence.note(err == nil || ended, begun); long > 0 {
 		e.rq.sessions.logSilence(long, err)
 	}
-	if (ended || now != e.id) && w.counts(e, now) && ended {
+	counts := (ended || now != e.id) && w.follow(e, now)
+	if counts && ended {
 		if e.rq.leaveWatch() {
 			e.rq.endedOpen()
 		}
@@ -180,8 +181,8 @@ func (w *watch) askFor(e watched) {
 	}
 }
 
-// counts reports whether an answer for e still counts. If so, its session has the id now.
-func (w *watch) counts(e watched, now string) bool {
+// follow notes the id that the session of e has now. It returns false if the answer does not count any more.
+func (w *watch) follow(e watched, now string) bool {
 	in := &w.shards[e.rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -164,7 +164,7 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 		other := enters(s, "other")
 		asked := watched{rq: rq, id: "old"}
 		test.meanwhile(rq)
-		if counts := s.watch.counts(asked, "old"); counts != test.counts {
+		if counts := s.watch.follow(asked, "old"); counts != test.counts {
 			t.Errorf("%s: an answer counts: %v", name, counts)
 		}
 		other.leaveWatch()

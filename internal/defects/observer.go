@@ -47,7 +47,7 @@ var observerDefects = []defect{
 		edits(overlay.In("internal/scripting", "Runner.send").Drop("err = ErrExited")),
 		seenBy(tests("internal/scripting", "TestAnExchangeThatExitsIsObserved"))},
 	{"P17", "an optimistic request is not told whom it has waited for",
-		edits(overlay.In("middleware", "observation.Opened").False("len(e.Holds) == 0")),
+		edits(overlay.In("middleware", "observation.Waited").False("len(e.Holds) == 0")),
 		seenBy(tests("middleware", "TestAnOptimisticWaitIsObserved"))},
 	{"P17", "a wait in vain has no end",
 		edits(overlay.In("middleware", "observation.waited").Replace("h.Released, h.Kind = n, k", "h.Kind = k")),

@@ -25,7 +25,7 @@ var setupDefects = []defect{
 		edits(overlay.In("middleware", "request.setCookie").Drop("$recv.lookAtTransport()")),
 		seenBy(tests("middleware", "TestTheLogTellsOfACookieThatDoesNotFitTheTransport"))},
 	{"P17", "the log tells of plain HTTP although a proxy speaks HTTPS",
-		edits(overlay.In("middleware", "request.lookAtCookies").Drop("s.comesBack.Store(true)")),
+		edits(overlay.In("middleware", "request.lookAtCookies").Drop("s.secureOverHTTP.Store(true)")),
 		seenBy(tests("middleware", "TestASecureCookieThatComesBackIsNoMistake"))},
 	{"P17", "the log does not tell of two Sessions with one name",
 		edits(overlay.In("middleware", "request.lookAtCookies").Replace("c.kind == guest && isOfUser(c.id)", "false && c.kind == guest")),

@@ -105,7 +105,7 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		again, err = h.tenure.admit(ctx, h) // an error comes with a tenure if the record cannot be used
 	}
 	if s.observed() {
-		s.opened(ctx, h)
+		s.waited(ctx, h)
 	}
 	if h.tenure == nil {
 		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key

@@ -27,22 +27,24 @@ type Notice struct {
 	Err                    error
 }
 
-// Opened says how a session was locked, or how a wait for it was in vain.
-type Opened struct {
+// A Wait is what a wait for the lock has found, also if it was in vain.
+type Wait struct {
 	Ahead           int    // in line when the request came
 	Process, Behind string // whom it waited for: another process, or "" for this one; and the label
 	Passed          bool   // the request before it in line has passed the session on
 	Bytes           int    // of the record, if it is known
 }
 
-// A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey].
+// A Collector takes notes of what happens on behalf of a request. The request's context has it, by [CollectorKey]. Its
+// methods may be called with mutexes of this package held: they take a note, and call nobody.
 type Collector interface {
 	// WithoutCancel is context.WithoutCancel of the Collector's context.
 	WithoutCancel() context.Context
 	// Exchanged is called after an exchange.
 	Exchanged(Exchange)
 	Noticed(*Notice)
-	Opened(Opened)
+	// Waited is called when a wait for the lock is over.
+	Waited(Wait)
 	// Sized is called when a record was read without the lock, and before it is sent.
 	Sized(bytes int)
 }
@@ -137,18 +139,18 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 	}
 }
 
-// opened tells of a Take.
-func (s *Engine) opened(ctx context.Context, h *Hold) {
+// waited tells of a Take.
+func (s *Engine) waited(ctx context.Context, h *Hold) {
 	c, found := s.collectorIn(ctx), h.ticket.Found
 	if c == nil || found == nil { // there was no observer when it came
 		return
 	}
-	o := Opened{Ahead: found.Ahead}
+	o := Wait{Ahead: found.Ahead}
 	o.Behind, o.Process = found.Behind()
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
-	c.Opened(o)
+	c.Waited(o)
 }
 
 // sized tells the size of the session's record, as it was read without the lock, or before it is sent.

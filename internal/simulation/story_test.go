@@ -48,6 +48,9 @@ func save(t *testing.T, p plan.Plan) (path string) {
 	t.Helper()
 	text, err := json.MarshalIndent(p, "", "\t")
 	if err == nil {
+		err = os.MkdirAll(*saved, 0o777)
+	}
+	if err == nil {
 		path = filepath.Join(*saved, fmt.Sprintf("plan-%d.json", p.Seed))
 		err = os.WriteFile(path, text, 0o666)
 	}
