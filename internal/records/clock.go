@@ -17,15 +17,17 @@ import (
 // sessions of a user. So Redis does them only within a short time after they were sent, by its own clock:
 //
 //   - create.lua and login.lua: a shorter time than the record and its tombstone live. Until then a late copy
-//     finds one of the two.
+//     finds one of the two. (A guest's session may be saved with an earlier end, by a Remember that is shorter than
+//     Timeout. When it has expired, a copy of create.lua may bring back what it began with.)
 //   - endall.lua: the user's mark remembers each call for longer than a copy may be done, so no call is done
 //     twice. If the mark is lost, by eviction for example, the calls are forgotten.
 //
 // Clocks need not agree. A reply tells the process Redis's time, and from then on the process counts by its
 // own monotonic clock. The reply was on its way for a while. So the process believes Redis's time to be a
 // little earlier than it is, and never later, and no command is done after its time. If the process knows no
-// time yet, or Redis's clock was set, the script does nothing but return the time, and the process sends the
-// command once more. So the first of these commands in a process costs one more round trip. (If Redis's clock
+// time yet, or Redis's clock was set by more than [maxWithin], the script does nothing but return the time, and
+// the process sends the command once more. If Redis's clock was set back by less, a command may be done up to
+// twice its time after it was sent. So the first of these commands in a process costs one more round trip. (If Redis's clock
 // was set back by hours, a copy of a command that was refused before may be done that many hours later.)
 //
 // # A login that is overtaken

@@ -31,7 +31,9 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 // id. The record would expire by itself, but until then the user's list would show it, and MaxSessions would
 // count it.
 func (s *Engine) dropLater(id, revision string, ambiguous bool) {
-	s.lines.Sweeper.Sweep(&s.locking, ambiguous, func(ctx context.Context) bool {
+	lasting := s.locking
+	lasting.Lease = max(lasting.Lease, 2*s.within()) // until then Redis may execute a copy of the login: see clock.go
+	s.lines.Sweeper.Sweep(&lasting, ambiguous, func(ctx context.Context) bool {
 		keys := s.recordKeys(id)
 		_, err := s.runner.Run(ctx, dropScript, keys.withList(), revision)
 		return err == nil

@@ -14,7 +14,7 @@ end
 if not is(KEYS[1], ARGV[4]) then
   return {changed(KEYS[1])}
 end
--- GT: a copy that comes late may find the token of the next holder, whose lease is longer.
+-- GT: a copy that comes late may find a later hold with the same token, whose lease is longer.
 redis.call('PEXPIRE', KEYS[2], ARGV[3], 'GT') -- rule: a renewed lock lasts longer
 redis.call('PEXPIRE', KEYS[1], ARGV[3] + 2000, 'GT') -- rule: a record outlasts its renewed lock
 return {1}

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,29 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// P7: a take that comes again does not shorten the lock, which a later hold of the same process has extended meanwhile: no
+// other process acquires it while that hold lasts.
+func TestALateTakeDoesNotShortenTheLock(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		a, p := tapped(t, s, patient)
+		a.maxUnheard = time.Hour // the next hold begins at once, with the same token
+		create(t, process(t, s), "0")
+		s.Do(t, "PEXPIRE", theRecord, 2500) // taken by a script
+		first := takeBy(t, a, Terms{MaxHold: time.Second})
+		late := slices.DeleteFunc(p.Commands(), func(c redistest.Command) bool { return !runs(c, takeScript) })
+		next := guests(t, a, 1, Terms{})[0]
+		first.Release(t.Context())
+		second := next.holds(t, "0")
+		redistest.Eventually(t, "the lock is extended", func() bool { return expiry(t, s, theLock) > 2*time.Second })
+		again(t, s, late...)
+		if left := expiry(t, s, theLock); len(late) == 0 || left < 2*time.Second {
+			t.Errorf("%d copies of a take leave the lock %v", len(late), left)
+		}
+		save(t, second, "1")
+	})
 }
 
 // A save is refused since the lock is lost, and the network has made copies of the take and of the

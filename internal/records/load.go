@@ -91,13 +91,17 @@ func (s *Engine) readRecord(ctx context.Context, id string, t Terms) (text []byt
 		text, mark, had, err = s.loadPlainly(ctx, keys, s.bond(id), t, begun)
 	}
 	if !plainly || text == nil && (err == nil || scripting.Broken(err)) {
-		text, mark, err = s.loadByScript(ctx, keys, s.box(id), t, had, begun)
+		undo := had
+		if t.TTL == 0 || t.onlyLifetime() {
+			undo = 0 // the plain read has extended nothing
+		}
+		text, mark, err = s.loadByScript(ctx, keys, s.box(id), t, undo, begun)
 	}
 	return text, mark, time.Duration(had) * time.Millisecond, err
 }
 
-// loadByScript is load with load.lua. For had see loadPlainly.
-func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t Terms, had int64, begun time.Time) (text []byte, mark string, _ error) {
+// loadByScript is load with load.lua. undo is the time to live in ms that a plain read before has extended, or 0.
+func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t Terms, undo int64, begun time.Time) (text []byte, mark string, _ error) {
 	// Both tries together take no longer than one round trip may.
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(s.options.Timeout))
 	defer cancel()
@@ -106,7 +110,7 @@ func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t T
 	if t.Lifetime != 0 {
 		outlived = t.outlived(now)
 	}
-	x := scripting.RoundTrip{Script: loadScript, Keys: keys.forScript(), Args: []any{outlived, t.TTL.Milliseconds(), t.MaxBytes, had,
+	x := scripting.RoundTrip{Script: loadScript, Keys: keys.forScript(), Args: []any{outlived, t.TTL.Milliseconds(), t.MaxBytes, undo,
 		(cmp.Or(s.options.Lease, lease.DefaultLease) + outlast).Milliseconds(), now.UnixMilli()}}
 	if t.Quiet || t.TTL == 0 {
 		x.Args = append(x.Args, yes)
@@ -124,7 +128,7 @@ func (s *Engine) loadByScript(ctx context.Context, keys sessionKeys, b *box, t T
 // had is the time to live in ms before the call, or 0.
 func (s *Engine) loadPlainly(ctx context.Context, keys sessionKeys, bond lease.Bond, t Terms, now time.Time) (text []byte, mark string, had int64, _ error) {
 	ttl := t.TTL.Milliseconds()
-	fixed := t.TTL >= t.Lifetime && t.Lifetime > 0 // only the lifetime counts
+	fixed := t.onlyLifetime()
 	if fixed {
 		ttl = 0 // PEXPIRE extends nothing
 	}

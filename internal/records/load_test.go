@@ -100,6 +100,71 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	})
 }
 
+// crossed reads, and does what comes between the plain commands and the script.
+func crossed(t *testing.T, p *redistest.Proxy, between func(), read func() error) error {
+	t.Helper()
+	done := false
+	p.Inject(func(cmd redistest.Command) redistest.Fault {
+		if runs(cmd, loadScript) && !done {
+			done = true
+			between()
+		}
+		return redistest.Pass
+	})
+	err := read()
+	if !done {
+		t.Fatal("the read needed no script")
+	}
+	return err
+}
+
+// P4: a session that gets another id during a read stays known under the old one for a minute: what a logout with the old
+// cookie ends, and what a stream goes on with. Here it had nearly expired, and each read needs a script.
+func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		reader, p := tapped(t, s, patient)
+		other := process(t, s)
+		terms := Terms{TTL: 30 * time.Minute, Lifetime: time.Hour}
+		for name, alsoRead := range map[string]bool{"": false, ", and another read crosses it": true} {
+			s.Do(t, "FLUSHALL")
+			old := Record{Data: []byte("0"), Created: time.Now().Add(-40 * time.Minute)}
+			must(t, other.CreateRecord(t.Context(), theID, old, terms))
+			s.Do(t, "PEXPIRE", theRecord, 5000)
+			err := crossed(t, p, func() {
+				h, err := other.Take(t.Context(), theID, terms)
+				must(t, err)
+				must(t, h.Renew(t.Context(), newID, []byte("1")))
+				if alsoRead { // its script is still to come
+					s.Do(t, "PEXPIRE", theRecord, terms.TTL.Milliseconds())
+				}
+			}, func() error { _, err := reader.Load(t.Context(), theID, terms); return err })
+			wantError(t, "a read that a Renew crosses"+name, err, ErrMoved)
+			if left := expiry(t, s, theRecord); left < 58*time.Second || left > 61*time.Second {
+				t.Errorf("a read that a Renew crosses%s leaves the tombstone %v", name, left)
+			}
+		}
+	})
+}
+
+// P12: a look at a session extends nothing, so there is nothing to undo: a visitor who comes meanwhile has all their time.
+func TestALookLeavesAVisitorsTime(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
+		learn(t, s)
+		reader, p := tapped(t, s, patient)
+		visitor := process(t, s)
+		terms := Terms{TTL: 30 * time.Minute, Lifetime: 24 * time.Hour}
+		create(t, visitor, large("0"))
+		s.Do(t, "PEXPIRE", theRecord, 5000)
+		err := crossed(t, p, func() {
+			_, err := visitor.Load(t.Context(), theID, terms)
+			must(t, err)
+		}, func() error { _, _, err := reader.Peek(t.Context(), theID, Terms{MaxBytes: 10}); return err }) // more needs the script
+		wantError(t, "Peek", err, ErrTooLarge)
+		wantExpiry(t, s, theRecord, terms.TTL)
+	})
+}
+
 // P10: a load costs one round trip. It costs two near the end of a lifetime, and for the first
 // guest with an idle timeout of its own that a process meets.
 func TestRoundTripsOfLoad(t *testing.T) {

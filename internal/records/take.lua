@@ -72,7 +72,7 @@ if absent
     held = type(held) ~= 'number' and 0 or held == 0 and 1 or held -- 0 means less than a millisecond to PTTL
     return {0, holder, held, join(KEYS[3], place)}
   elseif holder == token then
-    redis.call('PEXPIRE', KEYS[2], ARGV[3])
+    redis.call('PEXPIRE', KEYS[2], ARGV[3], 'GT') -- rule: a late take does not shorten the lock
   else
     set(KEYS[2], token, 'PX', ARGV[3]) -- rule: a lock that was given to a place is taken for a lease
   end

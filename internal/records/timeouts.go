@@ -226,6 +226,9 @@ func (t Terms) expiry(r *Record, now time.Time) int64 {
 	return max(1, t.remains(r, now).Milliseconds())
 }
 
+// onlyLifetime reports whether sessions end only at the end of their lifetime, since the idle timeout is not shorter.
+func (t Terms) onlyLifetime() bool { return t.TTL >= t.Lifetime && t.Lifetime > 0 }
+
 // expired reports whether a session has reached the end of its lifetime.
 func (t Terms) expired(r *Record, now time.Time) bool { return t.left(r, now) <= 0 }
 

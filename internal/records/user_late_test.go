@@ -1,9 +1,12 @@
 package records
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
@@ -184,5 +187,60 @@ func TestALateEndUser(t *testing.T) {
 		}
 		wantListed(t, other, "ann", b, later)
 		wantAlive(t, other, b, "0")
+	})
+}
+
+// An EndUser is remembered for as long as a copy may be done, to the second: such a copy ends no session that began since.
+// Redis counts whole seconds, and the process believes that Redis's clock is ahead by as much as the scripts accept.
+func TestAnEndUserIsRememberedWhileACopyMayBeDone(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		o := Options{Lease: time.Minute, Timeout: time.Minute}
+		st, p := tapped(t, s, o)
+		other := knowing(onPool(s.Pool(t, 8), o))
+		learn(t, s)
+		now := time.Now()
+		lapse(now.Truncate(time.Second).Add(1900 * time.Millisecond).Sub(now)) // the last tenth of a second
+		now = time.Now()
+		st.clock.learn(now.Add(30*time.Second).UnixMicro(), now)
+		endAll(t, st)
+		copies := slices.DeleteFunc(p.Commands(), func(c redistest.Command) bool { return !runs(c, endAllScript) })
+		lapse(59*time.Second + 300*time.Millisecond)
+		endAll(t, other) // forgets what is over
+		lapse(100 * time.Millisecond)
+		id := login(t, other, "ann", 1)
+		lapse(100 * time.Millisecond)
+		again(t, s, copies...)
+		if len(copies) == 0 || !isAlive(t, other, id) {
+			t.Errorf("%d copies of an EndUser have ended a session that began after it", len(copies))
+		}
+	})
+}
+
+// A login that failed is removed however late Redis executes it, also if a lease is over long before. Otherwise it would
+// be on the list of its user, and nobody would have its cookie.
+func TestALoginThatFailedIsRemovedHoweverLateItIsDone(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st, p := tapped(t, s, Options{Lease: 500 * time.Millisecond, Timeout: 20 * time.Second})
+		knowing(st)
+		learn(t, s)
+		var late []redistest.Command
+		p.Inject(func(cmd redistest.Command) redistest.Fault {
+			if runs(cmd, loginScript) {
+				late = append(late, cmd)
+				return redistest.DropCommand
+			}
+			return redistest.Pass
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		wantError(t, "the login", st.CreateRecord(ctx, idOf(st, "ann", 1), recordOfUser("ann"), lasting), ErrUnavailable)
+		p.Inject(nil)
+		lapse(4 * time.Second)
+		again(t, s, late...)
+		if key := st.recordKey(idOf(st, "ann", 1)); len(late) == 0 || !s.Exists(t, key) {
+			t.Fatal("the login was not done late")
+		}
+		lapse(time.Minute)
+		wantListed(t, process(t, s), "ann")
 	})
 }

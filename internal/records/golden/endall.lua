@@ -45,7 +45,7 @@ for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
   if name == ARGV[4] then -- rule: a repeated EndAll ends nothing
     return {now}
   end
-  if string.match(done, '%d+') + 60 > tonumber(time[1]) then -- rule: an EndAll of which a copy may be done is remembered
+  if string.match(done, '%d+') + 61 > tonumber(time[1]) then -- rule: an EndAll of which a copy may be done is remembered
     calls = calls .. ',' .. done .. ':' .. name
   end
 end

@@ -4,7 +4,7 @@ local function script()
 -- ARGV[1] number of the call   ARGV[2] Unix ms: sessions created then or before have reached their
 -- lifetime; '' if there is none
 -- ARGV[3] idle timeout in ms   ARGV[4] largest size in bytes
--- ARGV[5] time to live in ms before the plain read that this follows, 0 if the read did not change it
+-- ARGV[5] time to live in ms before the plain read that this follows, 0 if the read did not extend it
 -- ARGV[6] the least ms by which a session that is taken now is extended   ARGV[7] Unix ms: now
 -- ARGV[8] '1': quiet, see times; with an idle timeout of 0 that is left as it is; it may be missing
 -- Returns a state as in scripts.go, and the values that belong to it.
@@ -74,12 +74,18 @@ if not record then
   return {2}
 end
 local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
--- The session may have been taken meanwhile, by a request that believed that it outlasts its holder.
-restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
 if what == 'gone' then
   local time = redis.call('TIME')
+  -- A tombstone that has no more than its minute was not extended by the plain read: the session has ended since then.
+  if redis.call('PTTL', KEYS[1]) > 60000 then -- rule: a fresh tombstone is left alone
+    local over = string.match(record, '"gone":(%d+)') + 60000 -- rule: a read leaves a tombstone its minute
+    restore(over - time[1] * 1000 - math.floor(time[2] / 1000))
+  end
   return {3, record, redis.call('PTTL', KEYS[1]), tonumber(time[1])}
-elseif what == 'c' then
+end
+-- The session may have been taken meanwhile, by a request that believed that it outlasts its holder.
+restore(what == 'c' and left > 0 and math.max(idle, ARGV[6]) or 0)
+if what == 'c' then
   if left <= 0 then
     return {2}
   end
