@@ -48,8 +48,8 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // returns nil, so Unlock can be deferred.
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
-// UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be
-// repeated too soon.
+// UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too
+// soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }

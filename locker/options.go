@@ -36,8 +36,8 @@ type Options struct {
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string
 	// LocalClock makes Timestamp use the clock of this host instead of Redis's clock. It is for sharing locks
-	// with programs that use their host's clock; all these clocks must agree. The other locks ignore
-	// LocalClock.
+	// with programs that use their host's clock; all these clocks must agree. An Unlock that reaches Redis after
+	// the lease has expired may release the lock of another such program. The other locks ignore LocalClock.
 	LocalClock bool
 }
 
