@@ -268,6 +268,15 @@ func withReplica(flags ...string) func(t *testing.T) (string, []string, func(fin
 	}
 }
 
+// withReplicas makes the mistake on a master with two replicas.
+func withReplicas() func(t *testing.T) (string, []string, func(finding) []string) {
+	return func(t *testing.T) (string, []string, func(finding) []string) {
+		master, _ := replicated(t)
+		replicaOf(t, master)
+		return master.URL, nil, nil
+	}
+}
+
 const (
 	forSessions = "~latchkey:* -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha"
 	forLogins   = " +zscore +zadd +zrem +zcard +zrange +zremrangebyscore"
@@ -347,7 +356,19 @@ var mistakes = []mistake{
 		return s.URL, nil, func(finding) []string { replicaOf(t, s); return nil }
 	}},
 	{"add a replica, or set it to 0", withFlags("--min-replicas-to-write", "1")},
-	{"is 0: set it to 1; otherwise a failover", withReplica()},
+	{"is 0: set it to 1; otherwise a failover", withReplicas()},
+	{"add a second, and then set it to 1", func(t *testing.T) (string, []string, func(finding) []string) {
+		master, _ := replicated(t)
+		return master.URL, nil, func(finding) []string {
+			replicaOf(t, master)
+			master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1")
+			return nil
+		}
+	}},
+	{"are refused (NOREPLICAS): add a second", func(t *testing.T) (string, []string, func(finding) []string) {
+		master, _ := replicated(t, "--min-replicas-to-write", "1")
+		return master.URL, nil, func(finding) []string { replicaOf(t, master); return nil }
+	}},
 	{"add replicas, or set it to 1", withReplica("--min-replicas-to-write", "2")},
 	{"otherwise a failover loses more", withReplica("--min-replicas-max-lag", "20")},
 	{"replicas are in time", func(t *testing.T) (string, []string, func(finding) []string) {

@@ -24,7 +24,7 @@ func (d *diagnosis) role() {
 	}
 }
 
-// replicas checks that a write needs a replica, if there are any.
+// replicas checks that a write needs a replica, if there are enough, and that all of them follow.
 func (d *diagnosis) replicas() {
 	n := d.number("connected_slaves")
 	if n < 0 {
@@ -56,18 +56,30 @@ func (d *diagnosis) replicas() {
 	d.each(n)
 }
 
+// atLeastOne checks that a write needs a replica, but not the only one: then no write would succeed without it.
 func (d *diagnosis) atLeastOne(least string, connected int64) {
 	const name = "min-replicas-to-write"
 	n, _ := strconv.ParseInt(least, 10, 64)
+	if d.info["role"] != "master" { // it does not know how many replicas it will have as a master
+		d.say(fine, name, "%s is %d", name, n)
+		return
+	}
 	switch good := d.number("min_slaves_good_slaves"); {
+	case n == 0 && connected == 1:
+		d.say(note, name, "%s is 0, and there is one replica: add a second, and then set it to 1; "+
+			"now a failover may lose any number of answered writes. "+
+			"With one replica, 1 would refuse all writes while that replica is away", name)
 	case n == 0:
 		d.say(wrong, name, "%s is 0: set it to 1; otherwise a failover may lose any number of answered writes", name).set(name, "1")
-	case d.info["role"] == "master" && n > 1 && connected > 0 && connected < n:
+	case n > 1 && connected < n:
 		d.say(wrong, name, "%s is %d, and there %s only %s: writes are refused (NOREPLICAS): add replicas, or set it to 1",
 			name, n, map[bool]string{true: "is", false: "are"}[connected == 1], plural(connected, "replica")).set(name, "1")
-	case d.info["role"] == "master" && good >= 0 && good < n:
+	case good >= 0 && good < n:
 		d.say(wrong, name, "%s is %d, and %d of %d replicas are in time: "+
 			"writes are refused (NOREPLICAS): see their logs", name, n, good, connected)
+	case connected == 1:
+		d.say(note, name, "%s is %d, and there is one replica: while it is away, and after a failover, "+
+			"all writes are refused (NOREPLICAS): add a second replica", name, n)
 	default:
 		d.say(fine, name, "%s is %d", name, n)
 	}

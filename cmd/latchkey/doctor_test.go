@@ -136,7 +136,8 @@ func info(t testing.TB, s *redistest.Server) string {
 	return string(s.Do(t, "INFO").([]byte))
 }
 
-// With replicas a write must wait for one. A replica is the wrong address.
+// With two replicas a write must need one. With one replica, that would refuse all writes while it is away. A replica is
+// the wrong address.
 func TestDoctorOnReplicas(t *testing.T) {
 	t.Parallel()
 	master := redistest.Real(t, "--repl-diskless-sync-delay", "0")
@@ -144,17 +145,25 @@ func TestDoctorOnReplicas(t *testing.T) {
 	replica := redistest.Real(t, "--replicaof", host+" "+port)
 	redistest.Eventually(t, "the replica is there", func() bool { return strings.Contains(info(t, master), "state=online") })
 	found := diagnosed(t, master.URL)
-	finds(t, found, "min-replicas-to-write", wrong, "is 0: set it to 1")
+	finds(t, found, "min-replicas-to-write", note, "is 0, and there is one replica: add a second, and then set it to 1; now")
+	if do := found["min-replicas-to-write"][0].Do; len(do) > 0 {
+		t.Errorf("with one replica: %q", do)
+	}
 	finds(t, found, "min-replicas-max-lag", fine)
 	finds(t, found, "replicas", fine, "1 replica in time")
 	finds(t, diagnosed(t, replica.URL), "role", wrong, "use the address of the master, "+master.Addr)
 
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "20")
 	found = diagnosed(t, master.URL)
-	finds(t, found, "min-replicas-to-write", fine)
+	finds(t, found, "min-replicas-to-write", note, "is 1, and there is one replica: while it is away, and after a failover, all writes are refused (NOREPLICAS)")
 	finds(t, found, "min-replicas-max-lag", wrong, "is 20: set it to 10")
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "2", "min-replicas-max-lag", "10")
 	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 2, and there is only 1 replica")
+	replicaOf(t, master)
+	redistest.Eventually(t, "the second is there", func() bool { return strings.Count(info(t, master), "state=online") == 2 })
+	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", fine)
+	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "0")
+	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 0: set it to 1", "CONFIG SET min-replicas-to-write 1")
 
 	for _, args := range [][]string{{"end", first}, {"end", "--user", "ann"}, {"list", "--user", "ann"}} {
 		fails(t, call(t, replica.URL, args...), exitError, "this is a replica: use the address of its master, "+master.Addr)
