@@ -343,13 +343,18 @@ var mistakes = []mistake{
 		}
 	}},
 	// Replicas.
-	{"use the address of the master", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"use the address of its master", func(t *testing.T) (string, []string, func(finding) []string) {
 		_, replica := replicated(t)
 		return replica.URL, nil, func(f finding) []string {
-			_, address, _ := strings.Cut(f.Text, "use the address of the master, ")
+			_, address, _ := strings.Cut(f.Text, "use the address of its master, ")
 			address, _, _ = strings.Cut(address, ", or")
 			return []string{"--redis", "redis://" + address}
 		}
+	}},
+	{"and has no connection to its master", func(t *testing.T) (string, []string, func(finding) []string) {
+		master, replica := replicated(t)
+		master.Stop(t)
+		return replica.URL, nil, func(finding) []string { master.Restart(t); return nil }
 	}},
 	{"it has no replica", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t, "--repl-diskless-sync-delay", "0")

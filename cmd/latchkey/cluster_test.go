@@ -136,6 +136,29 @@ func TestDoctorOnACluster(t *testing.T) {
 	finds(t, diagnosed(t, url), "cluster_state", wrong, "1 of 16384 slots belong to no node", "redis-cli --cluster fix ")
 }
 
+// While a replica copies from a master that runs, nobody is told to start that master.
+func TestDoctorWhileAReplicaCopies(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 1, 0)
+	master, replica := c.Nodes[0], c.Add(t)
+	master.Do(t, "CONFIG", "SET", "repl-diskless-sync", "yes", "repl-diskless-sync-delay", "3600")
+	c.Replicate(t, replica, master)
+	redistest.Eventually(t, "it waits for a copy, and the master calls it a replica", func() bool {
+		nodes := fmt.Sprintf("%s", master.Do(t, "CLUSTER", "NODES"))
+		return strings.Contains(info(t, master), "state=wait_bgsave") && strings.Contains(nodes, " slave ")
+	})
+	found := diagnosed(t, "redis://"+master.Addr)
+	finds(t, found, "replicas", wrong, "is not ready yet (wait_bgsave): wait until it has a copy")
+	for _, f := range found["role"] {
+		if f.Level != fine || f.Node == replica.Addr && f.Text != "it copies from its master "+master.Addr {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(found["role"]) != 2 {
+		t.Errorf("%+v", found["role"])
+	}
+}
+
 // The reply to CLUSTER NODES, with all forms of nodes.
 func TestParseNodes(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,7 @@ type diagnosis struct {
 	away     []string          // the masters of the cluster that cannot be asked
 	spare    bool              // there is a replica that can be asked
 	entry    string            // a node that can be asked, the same for all nodes
+	copying  map[copyOf]bool   // the replicas of the masters before it that have no copy yet
 	findings []finding
 }
 
@@ -69,10 +70,11 @@ func (f *finding) set(name, value string) { f.do("CONFIG SET " + name + " " + va
 
 // checks are the checks of a node whose INFO is known.
 var checks = []func(*diagnosis){
+	(*diagnosis).role, // of a replica it is the cause of all else
 	(*diagnosis).version,
 	(*diagnosis).policy, (*diagnosis).memory, (*diagnosis).evictions, (*diagnosis).connections,
 	(*diagnosis).persistence, (*diagnosis).disk,
-	(*diagnosis).role, (*diagnosis).replicas,
+	(*diagnosis).replicas,
 	(*diagnosis).rights,
 	(*diagnosis).distance, (*diagnosis).clock,
 	(*diagnosis).cluster,
@@ -131,8 +133,10 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 			away = append(away, n.address)
 		}
 	}
+	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		findings, err := j.diagnose(&diagnosis{job: j, node: n, away: away, spare: spare, entry: entry})
+		d := &diagnosis{job: j, node: n, away: away, spare: spare, entry: entry, copying: copying}
+		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 )
@@ -10,19 +11,30 @@ const maxLag = 10 // seconds
 
 // role checks that the server is a master, or a replica that follows a master of its cluster.
 func (d *diagnosis) role() {
+	master := net.JoinHostPort(d.info["master_host"], d.info["master_port"])
+	up := d.info["master_link_status"] == "up"
 	switch role := d.info["role"]; {
 	case role == "":
 	case role == "master":
 		d.say(fine, "role", "role is master")
+	case !d.inCluster() && !up && d.info["master_sync_in_progress"] != "1":
+		d.say(wrong, "role", "this is a replica, and has no connection to its master %s: start the master, "+
+			"or use the address of the new one", master)
 	case !d.inCluster():
-		d.say(wrong, "role", "role is %s: use the address of the master, %s:%s, or Sentinel", role, d.info["master_host"], d.info["master_port"])
-	case d.info["master_link_status"] != "up":
-		d.say(wrong, "role", "it is a replica without a connection to its master %s:%s: start the master; if it runs, check masteruser and masterauth, "+
-			"and the replica's log", d.info["master_host"], d.info["master_port"])
+		d.say(wrong, "role", "this is a replica: use the address of its master, %s, or Sentinel", master)
+	case up:
+		d.say(fine, "role", "it is a replica of %s", master)
+	case d.copying[copyOf{master, d.info["tcp_port"]}]: // the master's line says so
+		d.say(fine, "role", "it copies from its master %s", master)
 	default:
-		d.say(fine, "role", "it is a replica of %s:%s", d.info["master_host"], d.info["master_port"])
+		d.say(wrong, "role", "it is a replica without a connection to its master %s: start the master; "+
+			"if it runs, check masteruser and masterauth, and the replica's log", master)
 	}
 }
+
+// A copyOf names a replica without a copy as its master does. It has no host: the master may know the replica by another
+// than the cluster does.
+type copyOf struct{ master, port string }
 
 // replicas checks that a write needs a replica, if there are enough, and that all of them follow.
 func (d *diagnosis) replicas() {
@@ -42,6 +54,14 @@ func (d *diagnosis) replicas() {
 		}
 		return
 	}
+	if d.info["role"] == "master" || d.inCluster() { // otherwise it is the wrong server, which says enough
+		d.bounds(n)
+	}
+	d.each(n)
+}
+
+// bounds checks the settings that bound what a failover loses.
+func (d *diagnosis) bounds(n int64) {
 	if least, ok := d.config("min-replicas-to-write"); ok {
 		d.atLeastOne(least, n)
 	}
@@ -53,7 +73,6 @@ func (d *diagnosis) replicas() {
 			d.say(fine, "min-replicas-max-lag", "min-replicas-max-lag is %s", lag)
 		}
 	}
-	d.each(n)
 }
 
 // atLeastOne checks that a write needs a replica, but not the only one: then no write would succeed without it.
@@ -94,6 +113,7 @@ func (d *diagnosis) each(n int64) {
 		switch state := fields["state"]; {
 		case state != "online" && state != "":
 			late = true
+			d.copying[copyOf{d.node.address, fields["port"]}] = true
 			d.say(wrong, "replicas", "its replica %s:%s is not ready yet (%s): wait until it has a copy; if this line stays, see its log", fields["ip"], fields["port"], state)
 		case lag > maxLag:
 			late = true

@@ -151,7 +151,14 @@ func TestDoctorOnReplicas(t *testing.T) {
 	}
 	finds(t, found, "min-replicas-max-lag", fine)
 	finds(t, found, "replicas", fine, "1 replica in time")
-	finds(t, diagnosed(t, replica.URL), "role", wrong, "use the address of the master, "+master.Addr)
+	found = diagnosed(t, replica.URL)
+	finds(t, found, "role", wrong, "this is a replica: use the address of its master, "+master.Addr+", or Sentinel")
+	if found["min-replicas-to-write"] != nil || found["min-replicas-max-lag"] != nil {
+		t.Errorf("a replica is told how to be a master: %+v", found)
+	}
+	if text := call(t, replica.URL, "doctor").stdout; !strings.HasPrefix(text, "wrong  this is a replica: ") {
+		t.Errorf("the cause does not come first: %s", text)
+	}
 
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "20")
 	found = diagnosed(t, master.URL)
@@ -170,6 +177,10 @@ func TestDoctorOnReplicas(t *testing.T) {
 	}
 	must(t, replica.URL, "locks")
 	must(t, replica.URL, "stats")
+	master.Stop(t)
+	redistest.Eventually(t, "it has noticed", func() bool { return strings.Contains(info(t, replica), "master_link_status:down") })
+	finds(t, diagnosed(t, replica.URL), "role", wrong,
+		"this is a replica, and has no connection to its master "+master.Addr+": start the master, or use the address of the new one")
 }
 
 // The rights that doctor checks are those in the page, for one server and for a cluster.
