@@ -55,7 +55,9 @@ func end(j *job) error {
 		return j.ofEnd(err, j.listKey(st, j.user), "sessions of the user are ended")
 	}
 	j.tidy(j.ctx, ended)
-	j.hintIfNone(len(ended))
+	if len(j.except) == 0 { // otherwise checkExcept has found sessions, so the prefix and the keys are right
+		j.hintIfNone(len(ended))
+	}
 	return j.printEnded(ended)
 }
 

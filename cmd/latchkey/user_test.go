@@ -141,6 +141,10 @@ func TestEndOfAUser(t *testing.T) {
 		t.Errorf("end: %q", text)
 	}
 	contains(t, must(t, s.URL, "show", bobs), "user       bob\n")
+	// The session that is kept is the only one: the prefix and the keys are right, so there is no hint.
+	if text := must(t, s.URL, "end", "--user", "bob", "--except", bobs); text != "0 sessions ended\n" {
+		t.Errorf("end: %q", text)
+	}
 }
 
 // A right that is missing is not taken for a record that cannot be read.
