@@ -43,7 +43,7 @@ func checkList(o *options) error {
 }
 
 func (o *options) checkUser() error {
-	if o.user == "" || len(o.user) > records.MaxUser {
+	if len(o.user) > records.MaxUser {
 		return usage("--user must be the name of a user, of 1 to %d bytes", records.MaxUser)
 	}
 	return nil

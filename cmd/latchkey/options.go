@@ -93,6 +93,9 @@ func (c *command) parse(args []string, getenv func(string) string) (*options, er
 		}
 		args = rest
 	}
+	if o.user == "" && isSet(flags, "user") { // perhaps by a variable of a script that is empty
+		return nil, usage("--user must not be empty")
+	}
 	if err := o.check(c); err != nil {
 		return nil, err
 	}
