@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,8 @@ type device struct {
 	Created  time.Time  `json:"created"`
 	LastUsed *time.Time `json:"last_used,omitempty"`
 	Expires  time.Time  `json:"expires,omitzero"` // zero: never
+
+	tag string // stands for the user of an encrypted session
 }
 
 func checkList(o *options) error {
@@ -97,13 +101,20 @@ func (j *job) listIDs(st *store.Store) error {
 		return err
 	}
 	all := []device{}
+	tags, keys := map[string]bool{}, map[string]bool{}
 	for _, id := range shown {
 		s := found[id]
 		d := device{Session: id, User: s.User, Device: s.Device, Created: s.Created, LastUsed: s.LastUsed}
 		if s.Expires != nil {
 			d.Expires = *s.Expires
 		}
+		if tag, _, bound := strings.Cut(id, "."); bound && s.User == "" {
+			d.tag, tags[tag], keys[s.key] = tag, true, true
+		}
 		all = append(all, d)
+	}
+	if len(tags) > 0 {
+		j.hintAtTags(int64(len(tags)), "the sessions are "+j.whySealed(slices.Sorted(maps.Keys(keys))...))
 	}
 	if j.json {
 		return cmp.Or(j.printJSON(all), err)
@@ -157,14 +168,17 @@ func (j *job) printDevices(all []device, now time.Time) {
 	}
 	rows := [][]string{{"SESSION", "USER", "DEVICE", "CREATED", "LAST USED", "EXPIRES"}}
 	for _, d := range all {
-		used, expires := "-", "never"
+		used, expires, user := "-", "never", cmp.Or(d.User, "-")
 		if d.LastUsed != nil {
 			used = ago(*d.LastUsed, now)
 		}
 		if !d.Expires.IsZero() {
 			expires = in(d.Expires, now)
 		}
-		rows = append(rows, []string{d.Session, cmp.Or(d.User, "-"), cmp.Or(d.Device, "-"), ago(d.Created, now), used, expires})
+		if d.tag != "" {
+			user = "(tag " + d.tag + ")"
+		}
+		rows = append(rows, []string{d.Session, user, cmp.Or(d.Device, "-"), ago(d.Created, now), used, expires})
 	}
 	if j.user != "" { // it is the same in all rows
 		for i, row := range rows {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -45,6 +47,7 @@ func (o *options) read(getenv func(string) string) (err error) {
 		return usage("%s names a user without a password: write it into a file for --password-file", from)
 	}
 	if file := cmp.Or(o.keysFile, getenv(keysVariable)); file != "" {
+		o.keysFile = file
 		o.keys, err = readKeys(file)
 	}
 	return err
@@ -72,6 +75,16 @@ func readKeys(file string) (keys [][]byte, _ error) {
 		return nil, usage("the file of keys: %s has no key", file)
 	}
 	return keys, nil
+}
+
+// keyID returns the id of a key, by which a record names the key that it is sealed with. The id does not give the key
+// away.
+func keyID(key []byte) string {
+	id, err := hkdf.Key(sha256.New, key, nil, "latchkey key id", 4)
+	if err != nil {
+		return "?"
+	}
+	return hex.EncodeToString(id)
 }
 
 func readFile(what, file string) (string, error) {

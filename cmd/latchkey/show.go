@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,8 @@ type session struct {
 	Encrypted bool            `json:"encrypted"`
 	Holder    *holder         `json:"holder,omitempty"`
 	Values    json.RawMessage `json:"values,omitempty"`
+
+	key string // the id of the key that it is sealed with, if there are keys, but not this one
 }
 
 func show(j *job) error {
@@ -48,6 +51,9 @@ func show(j *job) error {
 	defer st.Close()
 	if err := j.open(s, st); err != nil {
 		return err
+	}
+	if s.key != "" {
+		fmt.Fprintf(j.out.stderr, "latchkey: the session is %s\n", printable(j.whySealed(s.key)))
 	}
 	if j.json {
 		return j.printJSON(s)
@@ -111,14 +117,40 @@ func (j *job) look(id string) (*session, error) {
 	return s, nil
 }
 
-// sealed replaces open if the keys are missing.
+// sealed replaces open if there are no keys, or not those of the session.
 func (j *job) sealed(s *session) error {
 	if !j.values {
 		return nil
 	}
-	return fmt.Errorf("session %s: its values are encrypted: name the file of the keys by --keys-file or %s",
-		s.Session, keysVariable)
+	return fmt.Errorf("session %s: its values are %s", s.Session, j.whySealed(s.key))
 }
+
+// whySealed says why sessions cannot be opened, from the ids of the keys that they are sealed with. The ids of the keys
+// in the file lead to the file that belongs to a session.
+func (o *options) whySealed(keys ...string) string {
+	if len(o.keys) == 0 {
+		return "encrypted: name the file of the keys by --keys-file or " + keysVariable
+	}
+	own := make([]string, len(o.keys))
+	for i, key := range o.keys {
+		own[i] = keyID(key)
+	}
+	is := "is"
+	if len(keys) > 1 {
+		is = "are"
+	}
+	return fmt.Sprintf("sealed with %s, which %s not in %s: it has %s", theKeys(keys), is, o.keysFile, theKeys(own))
+}
+
+func theKeys(ids []string) string {
+	if len(ids) == 1 {
+		return "the key " + ids[0]
+	}
+	return "the keys " + strings.Join(ids, ", ")
+}
+
+// notInOptions is in the error of a record that is sealed with another key than those of the store.
+var notInOptions = regexp.MustCompile("sealed with the key ([0-9a-f]+), which is not in Options.Encryption")
 
 // open reads the session's user, and with --values its values.
 func (j *job) open(s *session, st *store.Store) error {
@@ -129,6 +161,9 @@ func (j *job) open(s *session, st *store.Store) error {
 	case errors.Is(err, store.ErrGone):
 		return fmt.Errorf("session %s: %w", s.Session, errEnded)
 	case err != nil && s.Encrypted && len(j.keys) == 0 && errors.Is(err, store.ErrCorrupt):
+		return j.sealed(s)
+	case errors.Is(err, store.ErrCorrupt) && notInOptions.MatchString(err.Error()):
+		s.key = notInOptions.FindStringSubmatch(err.Error())[1]
 		return j.sealed(s)
 	case err != nil:
 		return j.ofStore(err, j.recordKey(s.Session))

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -205,10 +206,48 @@ func TestEncrypted(t *testing.T) {
 			t.Errorf("%s with other keys: %+v", command, r)
 		}
 	}
+	// A session of another key is shown as without keys, and the ids of both keys lead to the right file.
+	own := file(t, hex.EncodeToString(newest))
+	theirs := file(t, strings.Repeat("dcba", 16))
+	o = store.Options{Prefix: "other:", Encryption: store.Encryption{Keys: [][]byte{[]byte(strings.Repeat("\xdc\xba", 16))}}}
+	other := opened(t, s.URL, o)
+	begin(t, other, first, "{}")
+	keyIn := func(r result, file, key string) (sealed string) {
+		t.Helper()
+		form := "sealed with the key ([0-9a-f]{8}), which is not in " + file + ": it has the key ([0-9a-f]{8})\n$"
+		found := regexp.MustCompile(form).FindStringSubmatch(r.stderr)
+		if len(found) != 3 || strings.Contains(r.stderr, key) {
+			t.Fatalf("%+v", r)
+		}
+		if r.code != exitOK || !strings.Contains(r.stdout, " bytes, encrypted\n") {
+			t.Errorf("%+v", r)
+		}
+		return found[1] + " " + found[2]
+	}
+	ofOurs, ofTheirs, _ := strings.Cut(keyIn(call(t, s.URL, "show", first, "--keys-file", theirs), theirs, "dcba"), " ")
+	r = call(t, s.URL, "show", first, "--prefix", "other:", "--keys-file", own)
+	if got := keyIn(r, own, hex.EncodeToString(newest)[:8]); got != ofTheirs+" "+ofOurs {
+		t.Errorf("the key of one session has the id %s, that of the other %s; of the other file: %s", ofOurs, ofTheirs, got)
+	}
 	r = call(t, s.URL, "show", first, "--values", "--keys-file", wrong)
-	fails(t, r, exitError, "it is sealed with the key")
+	sealed := "sealed with the key " + ofOurs + ", which is not in "
+	fails(t, r, exitError, "session "+first+": its values are "+sealed+wrong+": it has the key ")
 	if strings.Contains(r.stderr, "abcd") {
 		t.Errorf("it shows the key: %s", r.stderr)
+	}
+	both := file(t, strings.Repeat("abcd", 16)+"\n"+strings.Repeat("dcba", 16))
+	r = call(t, s.URL, "list", id, first, "--keys-file", both)
+	contains(t, r.stdout, id+"  (tag "+tagOf(id)+")  -", first+"        -  ")
+	byTag := "latchkey: 1 user is shown by the tag: the sessions are "
+	contains(t, r.stderr, byTag+sealed+both+": it has the keys ", ", "+ofTheirs+"\n")
+	if r.code != exitOK {
+		t.Errorf("%+v", r)
+	}
+	r = call(t, s.URL, "list", id, first)
+	contains(t, r.stdout, id+"  (tag "+tagOf(id)+")  -", first+"        -  ")
+	contains(t, r.stderr, byTag+"encrypted: name the file of the keys by --keys-file or "+keysVariable+"\n")
+	if found := ids(decoded[[]device](t, s.URL, "list", id, "--keys-file", keys)); !slices.Equal(found, []string{id}) {
+		t.Errorf("%q", found)
 	}
 	contains(t, must(t, s.URL, "end", "--user", "ann", "--keys-file", keys), id, "1 session ended")
 	fails(t, call(t, s.URL, "show", id), exitError, "it was ended a moment ago") // the list says so, without keys

@@ -67,14 +67,18 @@ func (c *census) hint() {
 	if unnamed == 0 {
 		return
 	}
-	text := plural(unnamed, "user") + " are shown by their tags: "
-	if unnamed == 1 {
-		text = "1 user is shown by the tag: "
-	}
+	why := "the keys are not those of the sessions"
 	if len(c.keys) == 0 {
-		text += "the sessions are encrypted: name the file of the keys by --keys-file or " + keysVariable
-	} else {
-		text += "the keys are not those of the sessions"
+		why = "the sessions are " + c.whySealed()
 	}
-	fmt.Fprintln(c.out.stderr, "latchkey:", text)
+	c.hintAtTags(unnamed, why)
+}
+
+// hintAtTags says on stderr that users are shown by their tags, and why.
+func (j *job) hintAtTags(users int64, why string) {
+	text := "1 user is shown by the tag: "
+	if users > 1 {
+		text = plural(users, "user") + " are shown by their tags: "
+	}
+	fmt.Fprintln(j.out.stderr, "latchkey:", printable(text+why))
 }
