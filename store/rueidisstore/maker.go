@@ -117,7 +117,8 @@ func (m *maker) explained(err error) error {
 	case strings.Contains(err.Error(), "DB index is out of range"): // Valkey 9 says so as a cluster, too
 		err = fmt.Errorf("the server has no database %d: ClientOption.SelectDB must be 0 with a cluster: %w", m.option.SelectDB, err)
 	case errors.Is(err, io.EOF) && m.option.TLSConfig == nil:
-		err = fmt.Errorf("the server has closed the connection, perhaps since it needs TLS: set ClientOption.TLSConfig: %w", err)
+		err = fmt.Errorf("the server has closed the connection, perhaps since it is at maxclients, "+
+			"or needs TLS (ClientOption.TLSConfig): %w", err)
 	case len(m.option.InitAddress) > 1 && strings.Contains(err.Error(), "cluster support disabled"):
 		err = fmt.Errorf("ClientOption.InitAddress has several addresses, which are for a cluster or for sentinels: %w", err)
 	}

@@ -121,11 +121,11 @@ func TestNoWayIn(t *testing.T) {
 	s, other := redistest.Real(t), redistest.Real(t)
 	wantsTLS := closing(t)
 	for want, o := range map[string]rueidis.ClientOption{
-		"WRONGPASS":                         {InitAddress: []string{s.Addr}, Username: "app", Password: "wrong"},
-		"TLS handshake with " + s.Addr:      {InitAddress: []string{s.Addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
-		"perhaps since it needs TLS":        {InitAddress: []string{wantsTLS}},
-		"DB index is out of range":          {InitAddress: []string{s.Addr}, SelectDB: 1_000_000},
-		"InitAddress has several addresses": at(s, other),
+		"WRONGPASS":                    {InitAddress: []string{s.Addr}, Username: "app", Password: "wrong"},
+		"TLS handshake with " + s.Addr: {InitAddress: []string{s.Addr}, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}},
+		"perhaps since it is at maxclients, or needs TLS": {InitAddress: []string{wantsTLS}},
+		"DB index is out of range":                        {InitAddress: []string{s.Addr}, SelectDB: 1_000_000},
+		"InitAddress has several addresses":               at(s, other),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
