@@ -32,8 +32,8 @@ func (d *diagnosis) role() {
 	}
 }
 
-// A copyOf names a replica without a copy as its master does. It has no host: the master may know the replica by another
-// than the cluster does.
+// A copyOf names a replica without a copy as its master does. It has no host: the master may know the replica by
+// another than the cluster does.
 type copyOf struct{ master, port string }
 
 // replicas checks that a write needs a replica, if there are enough, and that all of them follow.

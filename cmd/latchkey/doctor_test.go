@@ -136,8 +136,8 @@ func info(t testing.TB, s *redistest.Server) string {
 	return string(s.Do(t, "INFO").([]byte))
 }
 
-// With two replicas a write must need one. With one replica, that would refuse all writes while it is away. A replica is
-// the wrong address.
+// With two replicas a write must need one. With one replica, that would refuse all writes while it is away. A replica
+// is the wrong address.
 func TestDoctorOnReplicas(t *testing.T) {
 	t.Parallel()
 	master := redistest.Real(t, "--repl-diskless-sync-delay", "0")
@@ -145,7 +145,8 @@ func TestDoctorOnReplicas(t *testing.T) {
 	replica := redistest.Real(t, "--replicaof", host+" "+port)
 	redistest.Eventually(t, "the replica is there", func() bool { return strings.Contains(info(t, master), "state=online") })
 	found := diagnosed(t, master.URL)
-	finds(t, found, "min-replicas-to-write", note, "is 0, and there is one replica: add a second, and then set it to 1; now")
+	finds(t, found, "min-replicas-to-write", note,
+		"is 0, and there is one replica: add a second, and then set it to 1; now")
 	if do := found["min-replicas-to-write"][0].Do; len(do) > 0 {
 		t.Errorf("with one replica: %q", do)
 	}
@@ -162,15 +163,19 @@ func TestDoctorOnReplicas(t *testing.T) {
 
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "20")
 	found = diagnosed(t, master.URL)
-	finds(t, found, "min-replicas-to-write", note, "is 1, and there is one replica: while it is away, and after a failover, all writes are refused (NOREPLICAS)")
+	finds(t, found, "min-replicas-to-write", note,
+		"is 1, and there is one replica: while it is away, and after a failover, all writes are refused (NOREPLICAS)")
 	finds(t, found, "min-replicas-max-lag", wrong, "is 20: set it to 10")
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "2", "min-replicas-max-lag", "10")
 	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 2, and there is only 1 replica")
 	replicaOf(t, master)
-	redistest.Eventually(t, "the second is there", func() bool { return strings.Count(info(t, master), "state=online") == 2 })
+	redistest.Eventually(t, "the second is there", func() bool {
+		return strings.Count(info(t, master), "state=online") == 2
+	})
 	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", fine)
 	master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "0")
-	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong, "is 0: set it to 1", "CONFIG SET min-replicas-to-write 1")
+	finds(t, diagnosed(t, master.URL), "min-replicas-to-write", wrong,
+		"is 0: set it to 1", "CONFIG SET min-replicas-to-write 1")
 
 	for _, args := range [][]string{{"end", first}, {"end", "--user", "ann"}, {"list", "--user", "ann"}} {
 		fails(t, call(t, replica.URL, args...), exitError, "this is a replica: use the address of its master, "+master.Addr)
@@ -178,9 +183,11 @@ func TestDoctorOnReplicas(t *testing.T) {
 	must(t, replica.URL, "locks")
 	must(t, replica.URL, "stats")
 	master.Stop(t)
-	redistest.Eventually(t, "it has noticed", func() bool { return strings.Contains(info(t, replica), "master_link_status:down") })
+	redistest.Eventually(t, "it has noticed", func() bool {
+		return strings.Contains(info(t, replica), "master_link_status:down")
+	})
 	finds(t, diagnosed(t, replica.URL), "role", wrong,
-		"this is a replica, and has no connection to its master "+master.Addr+": start the master, or use the address of the new one")
+		"this is a replica, and has no connection to its master "+master.Addr+": ", "or use the address of the new one")
 }
 
 // The rights that doctor checks are those in the page, for one server and for a cluster.

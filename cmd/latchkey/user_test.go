@@ -209,7 +209,7 @@ func TestEncrypted(t *testing.T) {
 	// A session of another key is shown as without keys, and the ids of both keys lead to the right file.
 	own := file(t, hex.EncodeToString(newest))
 	theirs := file(t, strings.Repeat("dcba", 16))
-	o = store.Options{Prefix: "other:", Encryption: store.Encryption{Keys: [][]byte{[]byte(strings.Repeat("\xdc\xba", 16))}}}
+	o.Prefix, o.Encryption.Keys = "other:", [][]byte{[]byte(strings.Repeat("\xdc\xba", 16))}
 	other := opened(t, s.URL, o)
 	begin(t, other, first, "{}")
 	keyIn := func(r result, file, key string) (sealed string) {
