@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -75,16 +73,6 @@ func readKeys(file string) (keys [][]byte, _ error) {
 		return nil, usage("the file of keys: %s has no key", file)
 	}
 	return keys, nil
-}
-
-// keyID returns the id of a key, by which a record names the key that it is sealed with. The id does not give the key
-// away.
-func keyID(key []byte) string {
-	id, err := hkdf.Key(sha256.New, key, nil, "latchkey key id", 4)
-	if err != nil {
-		return "?"
-	}
-	return hex.EncodeToString(id)
 }
 
 func readFile(what, file string) (string, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +132,7 @@ func (o *options) whySealed(keys ...string) string {
 	}
 	own := make([]string, len(o.keys))
 	for i, key := range o.keys {
-		own[i] = keyID(key)
+		own[i], _ = records.KeyID(key) // readKeys has checked that they can be used
 	}
 	is := "is"
 	if len(keys) > 1 {
@@ -149,12 +148,10 @@ func theKeys(ids []string) string {
 	return "the keys " + strings.Join(ids, ", ")
 }
 
-// notInOptions is in the error of a record that is sealed with another key than those of the store.
-var notInOptions = regexp.MustCompile("sealed with the key ([0-9a-f]+), which is not in Options.Encryption")
-
 // open reads the session's user, and with --values its values.
 func (j *job) open(s *session, st *store.Store) error {
 	r, _, err := records.Of(st).Peek(j.ctx, s.Session, j.terms())
+	unknown, isUnknown := errors.AsType[*records.UnknownKey](err)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(s.Session)
@@ -162,8 +159,8 @@ func (j *job) open(s *session, st *store.Store) error {
 		return fmt.Errorf("session %s: %w", s.Session, errEnded)
 	case err != nil && s.Encrypted && len(j.keys) == 0 && errors.Is(err, store.ErrCorrupt):
 		return j.sealed(s)
-	case errors.Is(err, store.ErrCorrupt) && notInOptions.MatchString(err.Error()):
-		s.key = notInOptions.FindStringSubmatch(err.Error())[1]
+	case isUnknown:
+		s.key = unknown.ID
 		return j.sealed(s)
 	case err != nil:
 		return j.ofStore(err, j.recordKey(s.Session))

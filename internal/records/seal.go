@@ -7,6 +7,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -92,6 +93,26 @@ func newKeyring(e Encryption) (*keyring, error) {
 		ring.masters = append(ring.masters, m)
 	}
 	return ring, nil
+}
+
+// An UnknownKey is the error of a record that is sealed with a key that Options.Encryption does not have. It is an
+// [ErrCorrupt].
+type UnknownKey struct {
+	ID string // see KeyID
+}
+
+func (u *UnknownKey) Error() string {
+	return fmt.Sprintf("%v: it is sealed with the key %s, which is not in Options.Encryption", ErrCorrupt, u.ID)
+}
+
+// Unwrap returns ErrCorrupt.
+func (u *UnknownKey) Unwrap() error { return ErrCorrupt }
+
+// KeyID returns the id of a key of Options.Encryption, by which a record names the key that it is sealed with. The id
+// does not give the key away.
+func KeyID(key []byte) (string, error) {
+	m, err := newMaster(key)
+	return hex.EncodeToString([]byte(m.id)), err
 }
 
 // newMaster derives a master from key. It does not keep key, so the caller may wipe it.
@@ -216,7 +237,7 @@ func (b *box) opener(data []byte, sealed bool) (cipher.AEAD, error) {
 	}
 	m := b.ring.find(data[:keyIDBytes])
 	if m == nil {
-		return nil, fmt.Errorf("%w: it is sealed with the key %x, which is not in Options.Encryption", ErrCorrupt, data[:keyIDBytes])
+		return nil, &UnknownKey{ID: hex.EncodeToString(data[:keyIDBytes])}
 	}
 	return b.with(m), nil
 }
