@@ -34,10 +34,14 @@ end
 local what, left, idle = times(record, ARGV[7], ARGV[2], ARGV[3], ARGV[8])
 if what == 'gone' then
   local time = redis.call('TIME')
-  -- A tombstone that has no more than its minute was not extended by the plain read: the session has ended since then.
-  if redis.call('PTTL', KEYS[1]) > 60000 then -- rule: a fresh tombstone is left alone
+  -- The plain read extends a tombstone to the idle timeout. If that is longer than a minute, a tombstone that has no
+  -- more than its minute was not extended: the session has ended since then.
+  local has, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+  if has > 60000 or has <= ttl and ttl <= 60000 then -- rule: a fresh tombstone is left alone
     local over = string.match(record, '"gone":(%d+)') + 60000 -- rule: a read leaves a tombstone its minute
-    restore(over - time[1] * 1000 - math.floor(time[2] / 1000))
+    local rest = over - time[1] * 1000 - math.floor(time[2] / 1000)
+    -- The time of the end is by the clock of the process that wrote it, which may be ahead.
+    restore(math.min(60000, rest)) -- rule: a read leaves a tombstone no more than a minute
   end
   return {3, record, redis.call('PTTL', KEYS[1]), tonumber(time[1])}
 end

@@ -17,9 +17,13 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	record := func(age time.Duration) string {
 		return string(formatRecord(theRevision, time.Now().Add(-age), []byte("1")))
 	}
+	tombstone := func(age time.Duration) string {
+		return string(formatTombstone(theRevision, time.Now().Add(-age), nil))
+	}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		ten := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
+		minute, short := Terms{TTL: time.Minute, Lifetime: ten.Lifetime}, Terms{TTL: 30 * time.Second, Lifetime: ten.Lifetime}
 		for name, tt := range map[string]struct {
 			stored    string
 			terms     Terms
@@ -32,7 +36,11 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 			"a look at it":               {record(ten.Lifetime), Terms{}, 15 * time.Minute, 15 * time.Minute, nil},
 			"a look at a short one":      {record(0), Terms{}, time.Minute, time.Minute, nil},
 			"a look at a long one":       {record(0), Terms{}, month, month, nil},
-			"a tombstone":                {string(formatTombstone(theRevision, time.Now(), nil)), ten, time.Minute, time.Minute, ErrGone},
+			"a tombstone":                {tombstone(0), ten, time.Minute, time.Minute, ErrGone},
+			"an old one":                 {tombstone(50 * time.Second), ten, 10 * time.Second, 10 * time.Second, ErrGone},
+			"one, and a short timeout":   {tombstone(50 * time.Second), short, 10 * time.Second, 10 * time.Second, ErrGone},
+			"one, and a minute":          {tombstone(50 * time.Second), minute, 10 * time.Second, 10 * time.Second, ErrGone},
+			"one, by a clock ahead":      {tombstone(-time.Hour), ten, time.Minute, time.Minute, ErrGone},
 		} {
 			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
 			for range 2 {
