@@ -82,6 +82,37 @@ func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 	})
 }
 
+// P4: a read that a Renew crosses leaves the old id its minute, also if the session had hardly any time left. So a second
+// tab that logs out with the old cookie ends the session.
+func TestALogoutAfterAReadThatARenewCrossedEndsTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		proxy := redistest.NewProxy(t, r)
+		o := middleware.Options{TTL: 30 * time.Minute, Lifetime: 50 * time.Minute}
+		s := newUserSite(t, r, o)
+		o.Mode = func(*http.Request) middleware.Mode { return middleware.Optimistic }
+		elsewhere := newSite(t, proxy.Pool(t, 4), o, users(nil))
+		v := newVisitor(t).everywhere()
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		old := with(t, v.cookies(s)...).everywhere()
+		redistest.Elapse(o.TTL - time.Second) // the visitor comes back just in time, in the last TTL of the lifetime
+		crossed := false
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			if strings.HasPrefix(c.Name, "EVAL") && !crossed { // the script behind the plain read
+				crossed = true
+				v.get(s.URL+"/renew").want(t, 200, "")
+			}
+			return redistest.Pass
+		})
+		old.get(elsewhere.URL + "/user")
+		if !crossed {
+			t.Fatal("the read needed no script")
+		}
+		redistest.Elapse(2 * time.Second)
+		old.get(s.URL+"/logout").want(t, 200, "")
+		v.get(s.URL+"/user").want(t, 200, "")
+	})
+}
+
 // P4: what a member's id has become ends with a login as another user. If the browser has logged in as that user
 // meanwhile, nothing ends: the login does not end a session of its own user, nor one whose user it cannot read.
 func TestALoginSparesWhatHasBecomeItsUsersSessionMeanwhile(t *testing.T) {
