@@ -49,7 +49,8 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too
-// soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long.
+// soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long. If a
+// renewal reaches Redis after UnlockAfter, the lock stays locked for a lease from then on, unless delay lasts longer.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }
