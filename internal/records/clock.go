@@ -24,11 +24,14 @@ import (
 //
 // Clocks need not agree. A reply tells the process Redis's time, and from then on the process counts by its
 // own monotonic clock. The reply was on its way for a while. So the process believes Redis's time to be a
-// little earlier than it is, and never later, and no command is done after its time. If the process knows no
-// time yet, or Redis's clock was set by more than [maxWithin], the script does nothing but return the time, and
-// the process sends the command once more. If Redis's clock was set back by less, a command may be done up to
-// twice its time after it was sent. So the first of these commands in a process costs one more round trip. (If Redis's clock
-// was set back by hours, a copy of a command that was refused before may be done that many hours later.)
+// little earlier than it is, and never later. So no command is done after its time, unless Redis's clock was set
+// back. If the process knows no time yet, or Redis's clock was set by more than a command's time, the script does
+// nothing but return the time, and the process sends the command once more. So the first of these commands in a
+// process costs one more round trip.
+//
+// If Redis's clock was set back by less than a command's time, the process believes it to be ahead, and the scripts
+// accept that. Then a command may be done up to twice its time after it was sent. (If Redis's clock was set back by
+// hours, a copy of a command that was refused before may be done that many hours later.)
 //
 // # A login that is overtaken
 //

@@ -59,9 +59,9 @@
 // # The end of an id
 //
 // When a session is destroyed or gets a new id, the old id leaves a tombstone for a minute. So a late request
-// with that id gets another error than one whose session has expired. The sessions that EndUser ends keep their records,
-// which are dead, for as long as they would have lived, and a minute from the next look on. A save never brings back an id that
-// Redis does not know.
+// with that id gets another error than one whose session has expired. The sessions that EndUser ends keep their
+// records, which are dead, for a minute, or for as long as they would have lived if that is shorter. A request that
+// comes with such an id meanwhile leaves a tombstone. A save never brings back an id that Redis does not know.
 //
 // # Clocks
 //

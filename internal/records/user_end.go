@@ -49,7 +49,7 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 // error if the user has no sessions. If the error wraps [ErrUnavailable], the sessions may have been ended
 // nevertheless, and EndUser can be called again. Sessions that begin after EndUser has returned are not
 // ended, even if the command is done late or twice. But after an error it may still be done within
-// Options.Timeout.
+// Options.Timeout, or within twice that if Redis's clock was set back.
 //
 // While keys of Encryption are changed, a user has several lists, and EndUser makes several round trips.
 // Until it returns, some sessions have ended and others have not. If two processes with different keys renew
