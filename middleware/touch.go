@@ -19,7 +19,8 @@ func (s *Sessions) touch(ctx context.Context, id string) error {
 	return err
 }
 
-// hasEnded reports whether err says that a session has ended, or that its ID is so old that nobody knows more.
+// hasEnded reports whether err says that a session has ended, or that Redis knows no more: a minute after a move only a
+// watch that has followed it does, see hasMoved.
 func hasEnded(err error) bool {
 	return (errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)) && !errors.Is(err, store.ErrMoved)
 }

@@ -66,11 +66,12 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 
 // End ends the session with a public ID at once, and does not wait for its lock: a request that holds the
 // session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
-// session ends within two seconds, but not the caller's own. The client is logged out with its next request.
+// session ends within two seconds, but not the caller's own. The client is logged out with its next request. If another
+// request has given the session a new ID less than a minute ago, End ends it under that ID, unless it is another user's
+// by then.
 //
 // The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if the
-// session was ended less than a minute ago, store.ErrMoved if it has got a new ID less than a minute ago and goes on,
-// store.ErrCorrupt if the record is not a session, and was left as it is, or
+// session was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
 // store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. End does not log its
 // error: log it.
 //
@@ -80,7 +81,8 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 		return errUnknown
 	}
 	back := s.stepAside(ctx)
-	if err := s.store.End(ctx, id); err != nil {
+	id, err := s.store.EndPresent(ctx, id, s.terms)
+	if err != nil {
 		back()
 		return err
 	}

@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -243,4 +244,25 @@ func TestAUserEndsASessionThatAThiefKeepsBusy(t *testing.T) {
 		<-waits
 		wantUsers(t, s, map[*visitor]string{v: "", thief: ""})
 	})
+}
+
+// P4: a device that is signed out while it gets a new ID is signed out, whichever came first: the list from which it was
+// chosen had the old ID. Another user's session is spared.
+func TestADeviceThatGetsANewIDIsSignedOut(t *testing.T) {
+	for change, spared := range map[string]string{"/renew": "", "/login/ann": "", "/login/bob": "bob"} {
+		inFakeTime(t, change, func(t *testing.T, r *redistest.Server) {
+			s := newUserSite(t, r, middleware.Options{})
+			v := s.visitor(t)
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			chosen := v.get(s.URL + "/id").body
+			for range 2 {
+				v.get(s.URL+change).want(t, 200, "")
+			}
+			err := s.sessions.End(t.Context(), chosen)
+			if gone := errors.Is(err, store.ErrGone); gone != (spared != "") || err != nil && !gone {
+				t.Errorf("End: %v", err)
+			}
+			v.get(s.URL+"/user").want(t, 200, spared)
+		})
+	}
 }

@@ -10,8 +10,9 @@ import "context"
 // nothing else.
 //
 // If the session has ended or expired, the error wraps [ErrEnded] and the store's error. If another request has given
-// it a new ID, by Login, Renew or Remember, the session goes on, and the error wraps the store's ErrMoved. From then on
-// only requests with the new ID count as use of the session, so make the client connect again: it has the new cookie.
+// it a new ID, by Login, Renew or Remember, the session was not ended, and the error wraps the store's ErrMoved. From
+// then on only requests with the new ID count as use of the session, so make the client connect again: it has the new
+// cookie.
 //
 // Touch does not move an absolute timeout, or an end set by Remember. A session that is not stored yet has no timeout,
 // and Touch returns nil.

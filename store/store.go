@@ -44,8 +44,8 @@ var (
 	ErrNotFound = records.ErrNotFound
 	// ErrGone: the session was ended, or got a new ID, less than a minute ago.
 	ErrGone = records.ErrGone
-	// ErrMoved: another request has given the session a new ID, by Login, Renew or Remember. The visitor's session goes
-	// on, but not under this ID. The error is also an ErrGone.
+	// ErrMoved: another request has given the session a new ID, by Login, Renew or Remember. So this ID is gone, and the
+	// session was not ended with it. The error is also an ErrGone.
 	ErrMoved = records.ErrMoved
 	// ErrCorrupt: the stored value is not a record that this version can read.
 	ErrCorrupt = records.ErrCorrupt

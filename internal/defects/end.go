@@ -4,6 +4,9 @@ import "github.com/a2139e8d/latchkey/internal/overlay"
 
 // An ended session stays ended, and no visitor is locked out.
 var endDefects = []defect{
+	{"P4", "a device that has just got a new id is not signed out",
+		edits(overlay.In("internal/records", "Engine.EndPresent").Return("$2, $recv.End($1, $2)")),
+		seenBy(tests("middleware", "TestADeviceThatGetsANewIDIsSignedOut"))},
 	{"P4", "a tombstone lasts a millisecond",
 		edits(overlay.In("internal/records", "tombstoneTime").Set("time.Millisecond")),
 		seenBy(simulation("calm"))},

@@ -140,6 +140,9 @@ func (m *move) from(s accounts) (after accounts, right bool) {
 	case m.what == Login:
 		return m.login(s)
 	case m.what == end:
+		if own == nil {
+			own = after.become(m.cookie)
+		}
 		return after.without(own), !got.known || (own != nil) == (got.status == http.StatusNoContent)
 	case m.what == Logout && own == nil: // it ends what the session has become
 		return after.without(after.become(m.cookie)), true

@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -151,6 +152,41 @@ func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 			if left := expiry(t, s, theRecord); left < 58*time.Second || left > 61*time.Second {
 				t.Errorf("a read that a Renew crosses%s leaves the tombstone %v", name, left)
 			}
+		}
+		// A session that was ended with others of its user gets its tombstone from the script itself.
+		id := idOf(other, "ann", 1)
+		r := recordOfUser("ann")
+		r.Created = time.Now().Add(-40 * time.Minute)
+		must(t, other.CreateRecord(t.Context(), id, r, terms))
+		s.Do(t, "PEXPIRE", other.recordKey(id), 5000)
+		err := crossed(t, p, func() { endAll(t, other) }, func() error { _, err := reader.Load(t.Context(), id, terms); return err })
+		wantError(t, "a read that an EndAll crosses", err, ErrGone)
+		if left := expiry(t, s, other.recordKey(id)); left < 58*time.Second {
+			t.Errorf("a read that an EndAll crosses leaves the tombstone %v", left)
+		}
+	})
+}
+
+// Nor does a read make a tombstone last longer, whatever the idle timeout: a client that polls with an old cookie is
+// forgotten, too.
+func TestAReadDoesNotProlongATombstone(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for _, ttl := range []time.Duration{30 * time.Second, 50 * time.Second, time.Minute, time.Hour} {
+			s.Do(t, "FLUSHALL")
+			terms := Terms{TTL: ttl, Lifetime: 10 * time.Hour}
+			must(t, st.Create(t.Context(), theID, []byte("0"), terms))
+			h, err := st.Take(t.Context(), theID, terms)
+			must(t, err)
+			must(t, h.Renew(t.Context(), newID, []byte("1")))
+			for range 3 {
+				lapse(20*time.Second - time.Millisecond)
+				_, err := st.Load(t.Context(), theID, terms)
+				wantError(t, "Load within the minute", err, ErrMoved)
+			}
+			lapse(time.Second)
+			_, err = st.Load(t.Context(), theID, terms)
+			wantError(t, fmt.Sprintf("Load after the minute, with a TTL of %v", ttl), err, ErrNotFound)
 		}
 	})
 }

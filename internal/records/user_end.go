@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,28 @@ import (
 // if the stored value is not a session, which is left as it is, or [ErrUnavailable].
 func (s *Engine) End(ctx context.Context, id string) error {
 	return failed("ending", id, s.endSession(ctx, id))
+}
+
+// EndPresent is like End. But if the session has got a new id less than a minute ago, EndPresent ends it under the id that
+// it has now, unless it is another user's by then: whoever ends a device of a user has its id from a list, and a Renew may
+// have crossed. It returns that id. t needs a Lifetime. All its round trips take no longer than one may.
+func (s *Engine) EndPresent(ctx context.Context, id string, t Terms) (ended string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	for {
+		err := s.End(ctx, id)
+		if !errors.Is(err, ErrGone) {
+			return id, err
+		}
+		now, gone := s.Alive(ctx, id, t)
+		switch {
+		case errors.Is(gone, ErrGone), errors.Is(gone, ErrNotFound), gone == nil && now == id:
+			return id, err
+		case gone != nil: // nobody knows whether it goes on
+			return id, gone
+		}
+		id = now // each turn needs another Renew, so there are few
+	}
 }
 
 func (s *Engine) endSession(ctx context.Context, id string) error {

@@ -93,7 +93,7 @@ func newHistory(t Terms, requests []Request) *history {
 			h.replacing = append(h.replacing, l)
 		}
 	}
-	h.mayEnd = slices.Concat(h.Endings, h.ownEndings(), h.claimEndings(), h.evictions())
+	h.mayEnd = slices.Concat(h.Endings, h.movedEndings(), h.ownEndings(), h.claimEndings(), h.evictions())
 	return h
 }
 

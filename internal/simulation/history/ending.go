@@ -68,6 +68,36 @@ func (h *history) arrivedBefore(x *Request, e *Ending) bool {
 	return x.logsIn(e.User) && x.Began < e.Began && !h.forgotten(e.Began, x.End)
 }
 
+// movedEndings returns the endings by ID once more, for each session that the ID's session may have become: an ending
+// that finds that the ID has moved ends what it has become.
+func (h *history) movedEndings() (all []Ending) {
+	for i := range h.Endings {
+		if e := h.Endings[i]; e.ID != "" && e.Cause != Gone {
+			for _, id := range h.goesOnAs(e.ID) {
+				e.ID = id
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// goesOnAs returns the successors of a session, up to the first that is another user's.
+func (h *history) goesOnAs(id string) []string {
+	user, ids := "", h.successors(id)
+	if x := h.began(id); x != nil {
+		user = x.SetUser
+	}
+	for i, id := range ids {
+		x := h.began(id)
+		if x == nil || user != "" && x.SetUser != user {
+			return ids[:i]
+		}
+		user = x.SetUser
+	}
+	return ids
+}
+
 // began returns the request that began a session, or nil.
 func (h *history) began(id string) *Request { return h.beginners[id] }
 
@@ -167,7 +197,9 @@ func (h *history) endings() {
 func (h *history) dead(e *Ending) map[string]bool {
 	dead := make(map[string]bool)
 	if e.ID != "" {
-		dead[e.ID] = true
+		for _, id := range append(h.goesOnAs(e.ID), e.ID) {
+			dead[id] = true
+		}
 		return dead
 	}
 	for id, x := range h.beginners {
@@ -195,7 +227,5 @@ func (h *history) outlived(e *Ending, r *Request) {
 	case r.Outcome != Answered || r.Effect == Nothing || r.Effect == Destroy: // it has nothing left to do
 	case r.Seal > e.End:
 		h.broken(rule, with(h.began(r.Cookie), r), "#%d had ended it by %s; #%d held it, and saved it after %s", e.Number, ms(e.End), r.Number, ms(r.Seal))
-	case e.ID != "" && e.Cause != Gone && r.Effect == Renew && e.Began < r.Seal+tombstone && !h.lost(e.ID, 0, e.End):
-		h.broken(rule, with(h.began(r.Cookie), r), "#%d has ended it, and #%d has given it a new id", e.Number, r.Number)
 	}
 }

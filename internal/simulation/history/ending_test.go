@@ -71,7 +71,9 @@ func TestCheckOfEndings(t *testing.T) {
 		"the second end finds nothing": {begun.look(30, 32), []Ending{one(10, 12), one(20, 22).missed()}, ""},
 		"an end of nothing":            {begun.look(30, 32, 1), []Ending{one(10, 12).missed()}, there},
 		"it has another id already":    {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12).missed()}, ""},
-		"it has got another id":        {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12)}, over},
+		"it has got another id":        {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12)}, ""},
+		"which has ended as well":      {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{one(10, 12)}, ""},
+		"which goes on":                {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{one(10, 12)}, over},
 
 		"a new id that was ended":       {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
 		"a new id escapes":              {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},

@@ -52,8 +52,15 @@ func (j *judge) lives() {
 	}
 	for i := range j.Endings {
 		e := &j.Endings[i]
-		if e.ID != "" && e.Outcome == history.Answered && e.Cause == history.None && j.ends[e.ID] != 1 {
-			j.broken(rule, nil, "#%d has ended %s, which is told %d times", e.Number, e.ID, j.ends[e.ID])
+		if e.ID == "" || e.Outcome != history.Answered || e.Cause != history.None {
+			continue
+		}
+		id := e.ID
+		for j.ends[id] == 0 && j.moved[id] != "" { // it has ended what the session had become
+			id = j.moved[id]
+		}
+		if j.ends[id] != 1 {
+			j.broken(rule, nil, "#%d has ended %s, which is told %d times", e.Number, id, j.ends[id])
 		}
 	}
 }

@@ -117,7 +117,7 @@ var (
 
 	_ = []error{
 		locker.ErrTimeout, locker.ErrLost, locker.ErrExpired, locker.ErrTooManyWaiters,
-		store.ErrNotFound, store.ErrGone, store.ErrCorrupt, store.ErrConflict, store.ErrTooLarge, store.ErrLost,
+		store.ErrNotFound, store.ErrGone, store.ErrMoved, store.ErrCorrupt, store.ErrConflict, store.ErrTooLarge, store.ErrLost,
 		store.ErrTimeout, store.ErrTooManyWaiters, store.ErrUnavailable, store.ErrTooManySessions,
 		session.ErrAbsent, session.ErrType, session.ErrReadOnly, session.ErrClosed, session.ErrOpen,
 		session.ErrEnded,
