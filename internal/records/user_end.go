@@ -22,10 +22,10 @@ func (s *Engine) End(ctx context.Context, id string) error {
 	return failed("ending", id, s.endSession(ctx, id))
 }
 
-// EndPresent is like End. But if the session has got a new id less than a minute ago, EndPresent ends it under the id that
-// it has now, unless it is another user's by then: whoever ends a device of a user has its id from a list, and a Renew may
-// have crossed. It returns that id. t needs a Lifetime. All its round trips take no longer than one may.
-func (s *Engine) EndPresent(ctx context.Context, id string, t Terms) (ended string, err error) {
+// EndPresent is like End. But if the session has got a new id less than a minute ago, EndPresent ends it under the id
+// that it has now, unless it is another user's by then: whoever ends a device of a user has its id from a list, and a
+// Renew may have crossed. It returns that id. t needs a Lifetime. All its round trips take no longer than one may.
+func (s *Engine) EndPresent(ctx context.Context, id string, t Terms) (ended string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	for {
