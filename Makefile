@@ -31,6 +31,8 @@ modules: setup
 	@.ci/nginx
 	@.ci/shells
 	@.ci/prometheus
+	GOOS=windows GOARCH=386 $(GO) build ./session/... ./store/... ./locker/... ./middleware/... # other systems, and 32 bits
+	cd cmd/latchkey && GOOS=windows GOARCH=386 $(GO) build -o /dev/null .
 	cd store/goredisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd store/rueidisstore && $(GO) test -race -shuffle=on ./... -cluster
 	cd cmd/latchkey && $(GO) test -race -shuffle=on ./...

@@ -52,7 +52,7 @@ func TestWhatIsSetComesBackExactly(t *testing.T) {
 	t.Run("least int64", comesBack(int64(math.MinInt64)))
 	t.Run("greatest int64", comesBack(int64(math.MaxInt64)))
 	t.Run("greatest uint64", comesBack(uint64(math.MaxUint64)))
-	t.Run("an int that no float64 holds", comesBack(1<<53+1))
+	t.Run("an int64 that no float64 holds", comesBack(int64(1<<53+1)))
 	t.Run("greatest float64", comesBack(math.MaxFloat64))
 	t.Run("least float64", comesBack(math.SmallestNonzeroFloat64))
 	t.Run("a third", comesBack(1.0/3))

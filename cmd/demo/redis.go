@@ -26,8 +26,7 @@ const nodes = 5
 func openRedis(ctx context.Context, c config) (*server, error) {
 	r := &server{urls: c.redisURLs}
 	if len(r.urls) == 0 {
-		r.embed(c.usesRedlock())
-		return r, nil
+		return r, r.embed(c.usesRedlock())
 	}
 	for i, at := range r.urls {
 		if err := reach(ctx, at); err != nil {
@@ -91,14 +90,18 @@ func (r *server) close() {
 }
 
 // embed starts one Redis in this process, or as many as Redlock needs.
-func (r *server) embed(redlock bool) {
+func (r *server) embed(redlock bool) error {
 	n := 1
 	if redlock {
 		n = nodes
 	}
 	for range n {
-		redis := embeddedredis.Start(nil)
+		redis, err := embeddedredis.Start(nil)
+		if err != nil {
+			return err
+		}
 		r.embedded = append(r.embedded, redis)
 		r.add(redis.Pool())
 	}
+	return nil
 }

@@ -9,7 +9,9 @@
 package embeddedredis
 
 import (
+	"errors"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,9 +32,15 @@ type Redis struct {
 	pause time.Duration // until they age again
 }
 
-// Start starts an empty Redis. before may be nil. Otherwise it is called before each command, also before those
+// errNarrow says why there is no embedded Redis on a 32-bit system.
+var errNarrow = errors.New("the embedded Redis needs a 64-bit system: Miniredis cuts the numbers of scripts to the size of an int")
+
+// Start starts an empty Redis, unless the system is a 32-bit one. before may be nil. Otherwise it is called before each command, also before those
 // of scripts, and reports whether it has sent the reply itself.
-func Start(before server.Hook) *Redis {
+func Start(before server.Hook) (*Redis, error) {
+	if strconv.IntSize < 64 {
+		return nil, errNarrow
+	}
 	r := &Redis{Miniredis: miniredis.NewMiniRedis(), aged: time.Now()}
 	if first, err := r.Dial(); err == nil { // the first connection starts it, and cannot fail
 		_ = first.Close()
@@ -41,7 +49,7 @@ func Start(before server.Hook) *Redis {
 		r.tick(command)
 		return before != nil && before(peer, command, args...)
 	})
-	return r
+	return r, nil
 }
 
 // Dial is Miniredis.Dial, but fails after Close: Miniredis would start again, and nobody would end it.

@@ -17,7 +17,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start starts a Redis, and returns a connection to it.
 func start(t *testing.T) (*embeddedredis.Redis, redis.Conn) {
 	t.Helper()
-	r := embeddedredis.Start(nil)
+	r, err := embeddedredis.Start(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(r.Close)
 	pool := r.Pool()
 	conn := pool.Get()

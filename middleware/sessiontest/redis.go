@@ -27,10 +27,11 @@ type embedded struct {
 	dirty bool // the current or last script has written something
 }
 
-func newEmbedded() *embedded {
+func newEmbedded() (*embedded, error) {
 	e := &embedded{conns: map[net.Conn]bool{}}
-	e.mini = embeddedredis.Start(e.before)
-	return e
+	var err error
+	e.mini, err = embeddedredis.Start(e.before)
+	return e, err
 }
 
 func (e *embedded) close() {

@@ -64,7 +64,11 @@ type Site struct {
 // Cookie is removed; and log lines go to the test's log as well. For tests of waiting, set a short LockWait.
 func New(tb testing.TB, o middleware.Options) *Site {
 	tb.Helper()
-	st := &Site{tb: tb, log: &record{tb: tb}, redis: newEmbedded()}
+	redis, err := newEmbedded()
+	if err != nil {
+		tb.Fatalf("sessiontest: %v", err)
+	}
+	st := &Site{tb: tb, log: &record{tb: tb}, redis: redis}
 	st.logger = slog.New(st.log.handler(o.Logger))
 	tb.Cleanup(st.log.close)
 	tb.Cleanup(st.redis.close)
@@ -84,7 +88,6 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	if o.Token != nil {
 		st.hidden.Cookie.Secure = true // a name that is valid for tokens may need it
 	}
-	var err error
 	if st.Sessions, err = middleware.New(st.store, o); err != nil {
 		tb.Fatalf("sessiontest: %v", err)
 	}

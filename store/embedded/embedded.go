@@ -15,6 +15,7 @@ package embedded
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,8 +26,8 @@ import (
 )
 
 // Open starts a Redis inside the process, and returns a store on it. [store.Store.Close] ends both. Each call starts
-// a Redis of its own. If an option is wrong, Open returns an error: TLS and Credentials must not be set, since
-// nothing is dialled. The default of Timeout is one minute.
+// a Redis of its own. On a 32-bit system, Open returns an error. If an option is wrong, it does so, too: TLS and
+// Credentials must not be set, since nothing is dialled. The default of Timeout is one minute.
 func Open(o store.Options) (*store.Store, error) {
 	st, _, err := open(o)
 	return st, err
@@ -41,7 +42,10 @@ func open(o store.Options) (*store.Store, *embeddedredis.Redis, error) {
 		return nil, nil, errors.New("embedded: Options.Credentials is set: " + dialling)
 	}
 	o.Timeout = cmp.Or(o.Timeout, time.Minute) // it cannot be away; on a busy machine it may be slow
-	redis := embeddedredis.Start(nil)
+	redis, err := embeddedredis.Start(nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("embedded: %w", err)
+	}
 	st := store.NewOn(client{transport.NewRedigo(redis.Pool(), o.Timeout), redis}, o)
 	if err := records.Of(st).Err(); err != nil {
 		_ = st.Close() // there is nothing to save
