@@ -9,7 +9,7 @@ import (
 
 // A Lease is a lock that is held. Any goroutine may call its methods. Until it is released, a timer renews it every
 // third of Options.Lease, for as long as MaxHold allows; after that it only asks whether the lock is still held.
-// Between two renewals it has no goroutine.
+// Between two renewals the Lease has no goroutine.
 type Lease struct{ lease lease.Lease }
 
 // Validity returns for how long the holder may rely on the lease if it is not extended: 0 if it was lost or

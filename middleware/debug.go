@@ -21,8 +21,8 @@ import (
 )
 
 // Debug returns a page for the developer and the operator: what [Sessions.Requests] returns, busiest session first. The
-// busiest session is the one for which most requests wait, and of two with equally many the one that has been held for
-// longer. It is like net/http/pprof: it shows this process only, and nothing until the program serves it.
+// busiest session is the one for which most requests wait, and of two with equally many, the one that has been held
+// for longer. It is like net/http/pprof: it shows this process only, and nothing until the program serves it.
 //
 //	debug := http.NewServeMux()
 //	debug.Handle("GET /debug/sessions", sessions.Debug())

@@ -155,10 +155,10 @@ type Options struct {
 	// saves the session early. Default 64 KiB.
 	Buffer int
 	// Cookie is the pattern of two cookies: until Login or Renew a session has a guest's cookie, which has the Name,
-	// and then a member's, which has the Name with "-login" behind it. Default: Name "__Host-session" and
-	// Secure, which needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless
-	// set, HttpOnly always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should
-	// be Lifetime. [session.Session.Remember] does the same for a single session.
+	// and then a member's, which has the Name followed by "-login". Default: Name "__Host-session" and Secure, which
+	// needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless set, HttpOnly
+	// always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should be Lifetime.
+	// [session.Session.Remember] does the same for a single session.
 	Cookie http.Cookie
 	// Token returns the session's token that a request carries, or "", for clients that keep no cookie.
 	// [Bearer] is for Authorization headers. With Token, cookies are neither read nor set: the handler gives
@@ -174,8 +174,8 @@ type Options struct {
 	// and again, and keeps no cookie, does not harm other users.
 	MaxSessions int
 	RefuseLogin bool
-	// Device says where a user logs in, for [Sessions.List]: such as the browser and the place. At most 256
-	// bytes are kept. Default: nothing.
+	// Device says where a user logs in, such as the browser and the place, for [Sessions.List]. At most 256 bytes are
+	// kept. Default: nothing.
 	Device func(*http.Request) string
 	// Hooks are called when sessions begin, get another id, or end. Default: none.
 	Hooks Hooks
@@ -198,8 +198,8 @@ type Options struct {
 	// request fails with the error that is passed to OnCorrupt.
 	OnCorrupt func(*http.Request, error) error
 	// Discard reports whether a response with this status, which the handler has chosen, means that the
-	// handler's work has failed. If it has, its changes to the session, Renew and Destroy too, are not saved,
-	// as after session.Discard. Discard is not called when the handler calls Commit. Discard is for frameworks
+	// handler's work has failed. If so, the handler's changes to the session, Renew and Destroy included, are not
+	// saved, as after session.Discard. Discard is not called when the handler calls Commit. Discard is for frameworks
 	// that respond to a panic themselves, inside the sessions:
 	//
 	//	Discard: func(status int) bool { return status >= 500 }
@@ -232,9 +232,9 @@ type Sessions struct {
 
 // New returns the middleware, or an error that names an option and the rule that it breaks.
 //
-// All Sessions on one store have the same users. If user 1 of one is another person than user 1 of the other, as with
-// customers and staff, [Sessions.List], [Sessions.EndAll] and Options.MaxSessions mix the two. Then give each Sessions its
-// own store, with its own Prefix.
+// All Sessions on one store have the same users. If user 1 of one is a different person from user 1 of the other, as
+// with customers and staff, [Sessions.List], [Sessions.EndAll] and Options.MaxSessions mix the two. Then give each
+// Sessions its own store, with its own Prefix.
 func New(st *store.Store, o Options) (*Sessions, error) {
 	if st == nil {
 		return nil, errors.New("middleware: the store is nil")

@@ -68,8 +68,8 @@ type Event interface {
 type RequestEvent struct {
 	// Session is the public ID of the request's session, as the request knew it in the end. If another request has
 	// given the session a new ID meanwhile, as during a stream, it is the old one. It is empty if there was no session.
-	// But if the session's part has failed, as a login, it may be an ID under which nothing is stored: the one that
-	// Session.ID returns.
+	// But if the session's part has failed, such as a login, it may be an ID under which nothing is stored: the one
+	// that Session.ID returns.
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
 	// method and the route. Method is cut short after 16 bytes, since clients may make it up. Route is the pattern that the
@@ -129,8 +129,8 @@ type RequestEvent struct {
 	//	            the last commit. If Committed is set, that commit was stored
 	Outcome string
 	// Err is the error with which the session's part of the request has failed, and Kind is its kind in the log, such as
-	// "timeout" or "unavailable". See [Status] for the status of the response. If the request has gone on after the error,
-	// as by another Reopen, Outcome says what became of the session.
+	// "timeout" or "unavailable". See [Status] for the status of the response. If the request has gone on after the
+	// error, for example by another Reopen, Outcome says what became of the session.
 	Err  error
 	Kind string
 
@@ -166,7 +166,7 @@ type ExchangeEvent struct {
 	// Node is the address of the server that was asked, as far as the client knows it.
 	Node string
 	// Moved and Asked are how often another node of a cluster was asked, since the slot was there, or was on the move.
-	// The client of rueidisstore follows these by itself, and does not tell.
+	// The client of rueidisstore follows these redirects by itself, and does not report them.
 	Moved, Asked int
 	// Holds is how many holds a commit stores: how many requests have held the session since the last commit.
 	Holds int
@@ -187,14 +187,14 @@ type ExchangeEvent struct {
 //	began                     its first record was stored, a guest's
 //	            login         its first record was stored, a user's
 //	renewed     renew         it has a new ID
-//	            login         it has a new ID, and belongs to a user, perhaps to another one than before
+//	            login         it has a new ID, and belongs to a user, perhaps to a different one than before
 //	ended       destroy       by session.Destroy, or by Remember(0) of a login that is older than Lifetime
 //	            end           by Sessions.End
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open, whose context ends now
+//	ended_open                it ended while a request had it open: that request's context ends now
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock

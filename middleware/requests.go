@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
-// A Request is what one request of this process does with its session now, or a holder in another process for whose
-// session requests of this process wait.
+// A Request is what one request of this process does with its session now, or a holder in another process, if requests
+// of this process wait for its session.
 type Request struct {
 	// Session is the public ID.
 	Session string
@@ -35,7 +35,7 @@ type Request struct {
 // others. Requests does not ask Redis, and makes no request wait for longer than it takes to copy a list.
 //
 // Requests that wait are those of all Sessions of the same store. A request whose session is new and not stored yet is
-// not among them. Of a session whose holder is in another process, the holder is the last that was found.
+// not among them. If the holder of a session is in another process, it is the last holder that was found.
 func (s *Sessions) Requests() iter.Seq[Request] {
 	return slices.Values(s.requests())
 }

@@ -30,10 +30,9 @@ var (
 // f returns an error, nothing is saved, and Update returns that error. If f panics, nothing is saved, and the
 // panic goes on. f may Destroy the session, but neither Renew nor Remember it, since no cookie can be set.
 //
-// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if
-// the session was ended less than a minute ago, store.ErrMoved if it has got a new ID less than a minute ago, or any
-// error that a request can fail with: see [Status].
-// Options.OnCorrupt is not called.
+// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired; store.ErrGone if
+// the session was ended less than a minute ago; store.ErrMoved if it got a new ID less than a minute ago; or any error
+// that a request can fail with: see [Status]. Options.OnCorrupt is not called.
 //
 // Update does not count as activity and does not extend the idle timeout. But the session does not expire
 // while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.

@@ -25,9 +25,9 @@ type Info struct {
 }
 
 // Peek looks at the session with a public ID. It does not extend the session, and does not wait for its
-// lock. The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone
-// if the session was ended less than a minute ago, store.ErrMoved if it has got a new ID less than a minute ago,
-// store.ErrUnavailable, or the error of a record that cannot be read.
+// lock. The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired; store.ErrGone
+// if the session was ended less than a minute ago; store.ErrMoved if it got a new ID less than a minute ago;
+// store.ErrUnavailable; or the error of a record that cannot be read.
 func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
 		return Info{}, errUnknown
@@ -42,7 +42,7 @@ func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 
 // List returns the sessions of a user, newest first. It waits for no lock, and extends none of the
 // sessions. It takes one round trip to Redis, and one more for each 25 sessions. The current session is
-// the one whose ID is session.FromContext(ctx).ID(). A user without sessions is no error, nor is "", which
+// the one whose ID is session.FromContext(ctx).ID(). A user without sessions is not an error, nor is "", which
 // Session.User returns if nobody is logged in.
 //
 // The error wraps store.ErrUnavailable, or store.ErrCorrupt if another program has written the list.
@@ -66,14 +66,14 @@ func (s *Sessions) List(ctx context.Context, user string) ([]Info, error) {
 
 // End ends the session with a public ID at once, and does not wait for its lock: a request that holds the
 // session cannot save it any more, not even with Renew or Login. The context of every request that has opened the
-// session ends within two seconds, but not the caller's own. The client is logged out with its next request. If another
-// request has given the session a new ID less than a minute ago, End ends it under that ID, unless it is another user's
-// by then.
+// session ends within two seconds, but not the caller's own. The client is logged out with its next request. If
+// another request gave the session a new ID less than a minute ago, End ends it under that ID, unless it is another
+// user's by then.
 //
-// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired, store.ErrGone if the
-// session was ended less than a minute ago, store.ErrCorrupt if the record is not a session, and was left as it is, or
-// store.ErrUnavailable: then the session may have been ended, and to call End again does no harm. End does not log its
-// error: log it.
+// The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired; store.ErrGone if
+// the session was ended less than a minute ago; store.ErrCorrupt if the record is not a session, and was left as it
+// is; or store.ErrUnavailable: then the session may have been ended, and it does no harm to call End again. End does
+// not log its error: log it.
 //
 // Before a user ends a session, check that it is the user's session: [Sessions.List] has the IDs.
 func (s *Sessions) End(ctx context.Context, id string) error {
@@ -95,13 +95,12 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 // step: there is no moment at which only some of them have ended. (While keys of store.Encryption are changed,
 // it takes several steps: see P14 in PROMISES.md.)
 //
-// EndAll returns how many sessions it has ended, of which some may have expired before. If a connection to Redis
-// broke and the command was sent again, EndAll returns a smaller number, and Hooks.End is not called for the
-// other sessions. For a user without sessions it returns 0 and no error.
+// EndAll returns how many sessions it has ended, some of which may already have expired. If a connection to Redis
+// broke and the command was sent again, EndAll returns a smaller number, and Hooks.End is not called for the other
+// sessions. For a user without sessions it returns 0 and no error.
 //
-// The error wraps store.ErrUnavailable: then the sessions may have been ended, and to call EndAll again
-// does no harm. An empty user is an error, and so is one of more than 512 bytes. EndAll does not log its
-// error: log it.
+// The error wraps store.ErrUnavailable: then the sessions may have been ended, and it does no harm to call EndAll
+// again. An empty user is an error, and so is one of more than 512 bytes. EndAll does not log its error: log it.
 //
 // For example, to keep the session of the request itself after a new password:
 //

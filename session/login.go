@@ -20,9 +20,8 @@ import (
 // effect any more. The values stay.
 //
 // user is the application's identifier of the user, 1 to 512 bytes of UTF-8. It should never change, so a number
-// is a good choice. It is kept with the session's values. Any other user is an error that sticks and
-// fails the commit. A login beyond Options.MaxSessions fails with the store's ErrTooManySessions if
-// Options.RefuseLogin is set.
+// is a good choice. It is kept with the session's values. Any other value is an error that sticks and fails the
+// commit. A login beyond Options.MaxSessions fails with the store's ErrTooManySessions if Options.RefuseLogin is set.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
 		switch {
@@ -46,8 +45,8 @@ func (s *Session) User() string {
 	return s.user()
 }
 
-// LoginTime returns when the visitor has logged in, to the millisecond: the time of the last Login. It is the zero
-// time if nobody is logged in. It tells whether the login is fresh enough for what matters most, such as a new password:
+// LoginTime returns when the visitor logged in, to the millisecond: the time of the last Login. It is the zero time if
+// nobody is logged in. It tells whether the login is fresh enough for what matters most, such as a new password:
 //
 //	if time.Since(s.LoginTime()) > 5*time.Minute {
 //		http.Redirect(w, r, "/login", http.StatusSeeOther)

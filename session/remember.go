@@ -16,8 +16,8 @@ import (
 //	s.Remember(30 * 24 * time.Hour)
 //
 // Remember(0) undoes Remember: the timeouts of the options apply again, and the browser forgets the session when it
-// is closed. The absolute timeout then counts from the login or, without a login, from the session's creation. If it is
-// over already, the session ends at the commit.
+// is closed. The absolute timeout then counts from the login or, without a login, from the session's creation. If it
+// has passed already, the session ends at the commit.
 //
 // A negative d is an error that sticks and fails the commit. So is a d of more than 400 days, since no browser keeps
 // a cookie for longer. Remember has no effect on a new session that stays empty. It gives the session of a user a new

@@ -46,7 +46,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/values"
 )
 
-// ErrReadOnly is the error of a commit whose session was opened for reading only, and changed.
+// ErrReadOnly is the error of a commit if the session was opened for reading only, and then changed.
 var ErrReadOnly = errors.New("session is open for reading only: use another mode for requests that write")
 
 // ErrClosed is the error of a request that changed its session after the commit.
@@ -137,7 +137,7 @@ func (s *Session) Renew() {
 // it at logout.
 //
 // Values set after Destroy are dropped, and a warning is logged. To say goodbye on the next page, redirect to an
-// address that says so, such as /?goodbye. Clear and Renew are no logout: the user stays logged in.
+// address that says so, such as /?goodbye. Clear and Renew are not a logout: the user stays logged in.
 func (s *Session) Destroy() {
 	s.mutate("Destroy", "", func() bool { s.change.Destroyed = true; return false })
 }

@@ -3,7 +3,7 @@ package session
 import "context"
 
 // Touch counts as use of the session, and extends its idle timeout, in one round trip to Redis. It is for streams and
-// websockets: an open connection does not count as use, so call Touch if the visitor has done something, or each few
+// websockets: an open connection does not count as use, so call Touch if the visitor has done something, or every few
 // minutes if being connected is use enough. It also counts in a request of Sessions.Passive.
 //
 // Touch needs no lock, and does not wait for other requests. It can be called before and after the commit, and changes

@@ -102,7 +102,7 @@ type Options struct {
 // the next one begins:
 //
 //   - to begin: Keys with WritePlain; then with AcceptPlain instead; a Lifetime later Keys alone
-//   - to rotate: the new key behind the old one; then before it; a Lifetime later without the old one
+//   - to rotate: the new key after the old one; then before it; a Lifetime later without the old one
 //
 // If sessions are remembered for longer than Lifetime, wait that long instead.
 type Encryption struct {
@@ -112,8 +112,8 @@ type Encryption struct {
 	// AcceptPlain also reads records that are not sealed: older records, and any record that an attacker with
 	// access to Redis has made up. Set it only during a change.
 	AcceptPlain bool
-	// WritePlain stores records unsealed, and reads them. Set it as long as some processes have no keys yet, or
-	// will have no keys any more.
+	// WritePlain stores records unsealed, and reads them. Set it while some processes have no keys yet, or will later
+	// have none.
 	WritePlain bool
 }
 

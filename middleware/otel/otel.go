@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // New returns an observer for the Options of package middleware. It makes the metrics and spans that the directory's
-// README.md lists. It may observe several Sessions, whose numbers it adds up. Sessions that share a store must share
+// README.md lists. It may observe several Sessions, and adds up their numbers. Sessions that share a store must share
 // the observer: two would both count what belongs to no request.
 //
 // Spans are made only if the request's context has a sampled span of the server, such as that of

@@ -14,8 +14,8 @@
 // A handler that changes its session after it was saved fails the test: see
 // [Site.ExpectLateChange].
 //
-// Any goroutine may call the functions, also while requests are under way. A function that fails ends the
-// test with Fatalf, so in other goroutines of the test the rules of [testing.T.FailNow] apply.
+// Any goroutine may call the functions, even while requests are under way. A function that fails ends the test with
+// Fatalf, so in other goroutines of the test the rules of [testing.T.FailNow] apply.
 package sessiontest
 
 import (

@@ -27,7 +27,7 @@
 //	Sentinel     +role
 //	cluster      +cluster|slots +cluster|shards +asking, and to be woken +spublish +ssubscribe +sunsubscribe &latchkey:wake:*
 //
-// Rueidis asks a single server for cluster|slots. A refusal is harmless, but stands in ACL LOG.
+// Rueidis asks a single server for cluster|slots. A refusal is harmless, but appears in ACL LOG.
 //
 // # What the store sets
 //
