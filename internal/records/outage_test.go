@@ -1,24 +1,24 @@
 package records
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
 )
 
 // After a failover, open connections stay with the old master, which is a replica now. Its word
-// must not count: a session that it does not know may exist. As soon as the address leads to a
-// master again, everything works again by itself, since a connection to a replica is closed.
+// must not count: a session that it does not know may exist.
 func TestDemotedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
-	st := process(t, s)
-	create(t, st, "before")
-	held := take(t, st)
-
+	create(t, process(t, s), "before")
 	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there: it keeps its data
-	wantError(t, "Save", held.Save(t.Context(), []byte("lost")), ErrUnavailable)
+
+	st := opened(t, s.URL, Options{Prefix: "app:", Timeout: 100 * time.Millisecond})
 	for what, try := range map[string]func(id string) error{
 		"Take":   func(id string) error { _, err := st.Take(t.Context(), id, Terms{}); return err },
 		"Load":   func(id string) error { _, err := st.Load(t.Context(), id, Terms{}); return err },
@@ -27,10 +27,29 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 		wantError(t, what+" of a known id", try(theID), ErrUnavailable)
 		wantError(t, what+" of an unknown id", try(newID), ErrUnavailable)
 	}
+}
 
+// While a failover goes on, the address still leads to the old master. Requests wait then, until it leads to a
+// master again: a connection to a replica is closed.
+func TestRequestsWaitForAFailover(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := process(t, s)
+	create(t, st, "before")
+	held := take(t, st)
+	s.Do(t, "REPLICAOF", "127.0.0.1", "1")
+	saved, created := make(chan error, 1), make(chan error, 1)
+	go func() { saved <- held.Save(t.Context(), []byte("after")) }()
+	go func() { created <- st.Create(t.Context(), newID, []byte("x"), Terms{}) }()
+	redistest.Eventually(t, "the old master has refused both", func() bool {
+		info, _ := redis.String(s.Do(t, "INFO", "errorstats"), nil)
+		_, count, _ := strings.Cut(info, "errorstat_READONLY:count=")
+		return count != "" && !strings.HasPrefix(count, "1\r")
+	})
 	s.Do(t, "REPLICAOF", "NO", "ONE")
-	s.Do(t, "DEL", theLock) // which could not be released; its lease would end, too
-	save(t, take(t, st), "after")
+	if err := errors.Join(<-saved, <-created); err != nil {
+		t.Error(err)
+	}
 	wantData(t, s, "after")
 }
 

@@ -15,16 +15,17 @@ import (
 
 // deferring has the refusals by which Redis defers a command: while a slot is moving to another node (TRYAGAIN, if
 // one of several keys does not exist, like the lock that is free), while a cluster chooses a new master, while a
-// server starts, or while another program's script runs for long (BUSY). Redis has done nothing then. The command is
-// sent again, until the round trip has no time left. A command that could not be sent to a node of a cluster is
-// deferred as well: another node will get the slots of that node.
-var deferring = []string{rehashing, "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "BUSY "}
+// server starts, while another program's script runs for long (BUSY), or after a failover, until the address leads to
+// the new master (READONLY). Redis has done nothing then. The command is sent again, until the round trip has no time
+// left. A command that could not be sent to a node of a cluster is deferred as well: another node will get the slots of
+// that node.
+var deferring = []string{rehashing, "CLUSTERDOWN ", "LOADING ", "MASTERDOWN ", "BUSY ", "READONLY "}
 
 const rehashing = "TRYAGAIN "
 
 // misdirected has the refusals by the wrong server. A client that knows clusters will find the right server, so the
 // command is deferred. Any other client never will.
-var misdirected = []string{moving, "ASK ", "READONLY "}
+var misdirected = []string{moving, "ASK "}
 
 // defers reports whether Redis will do later, or on another server, what it has refused.
 func (r *Runner) defers(refusal error) bool {

@@ -34,7 +34,7 @@ func TestPutOff(t *testing.T) {
 		"BUSY Redis is busy running a script":  true,
 		"MOVED 3999 127.0.0.1:6381":            false,
 		"ASK 3999 127.0.0.1:6381":              false,
-		"READONLY You can't write":             false,
+		"READONLY You can't write":             true,
 		"OOM command not allowed":              false,
 	} {
 		for _, cluster := range []bool{false, true} {

@@ -42,7 +42,7 @@ func TestStray(t *testing.T) {
 // The number comes behind the last reply. Where it does not, one of them is another call's.
 func TestNumbered(t *testing.T) {
 	t.Parallel()
-	refusal := errors.New("READONLY You can't write against a read only replica.")
+	refusal := errors.New("NOPERM this user has no permissions")
 	for name, tt := range map[string]struct {
 		replies func(number any) []any
 		want    error
