@@ -88,7 +88,7 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 		o.Label = label
 	}
 	got := new(Lease)
-	if err := l.locks.LockAs(&got.lease, ctx, key, a, o); err != nil {
+	if err := l.locks.LockAs(ctx, &got.lease, key, a, o); err != nil {
 		return nil, err
 	}
 	return got, nil

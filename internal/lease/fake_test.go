@@ -188,7 +188,7 @@ func newLease(t *testing.T, f *fake, o Options) (*Locks, *Lease) {
 // Lock is LockAs for a new lease.
 func (k *Locks) Lock(ctx context.Context, key string, a Algorithm, o Options) (*Lease, error) {
 	l := new(Lease)
-	err := k.LockAs(l, ctx, key, a, o)
+	err := k.LockAs(ctx, l, key, a, o)
 	if err != nil {
 		return nil, err
 	}

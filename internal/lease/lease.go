@@ -47,7 +47,7 @@ const (
 )
 
 // LockAs waits for key by the rules of locker.Locker. l is zero, and is the lease on key afterwards.
-func (k *Locks) LockAs(l *Lease, ctx context.Context, key string, a Algorithm, o Options) error {
+func (k *Locks) LockAs(ctx context.Context, l *Lease, key string, a Algorithm, o Options) error {
 	o = o.WithDefaults()
 	l.locks, l.algorithm = k, a
 	if cautious, ok := a.(Cautious); ok {
