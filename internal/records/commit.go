@@ -101,7 +101,7 @@ func (t *tenure) commit(ctx context.Context) {
 	case vacant: // if that request has left, settle sends another commit
 		t.grant(next.label)
 	case t.hold != nil:
-		t.renewInTime(heard) // the alarm may have rung meanwhile
+		t.renewInTime() // the alarm may have rung meanwhile
 	}
 }
 

@@ -69,7 +69,7 @@ func whyNotExtended(err error) error {
 }
 
 // renewInTime makes the alarm ring no later than the present hold needs it.
-func (t *tenure) renewInTime(now time.Time) {
+func (t *tenure) renewInTime() {
 	at := t.term.Renewal()
 	if t.rings.IsZero() || at.Before(t.rings) {
 		t.arm(at)

@@ -147,9 +147,8 @@ func (t *tenure) start(h *Hold, won lease.Won) {
 func (t *tenure) begin(h *Hold) {
 	h.tenure, h.Record = t, t.record
 	t.hold, t.holders = h, t.holders+1
-	now := time.Now()
-	t.term.Limit(now, h.ticket.Options.MaxHold)
-	t.renewInTime(now)
+	t.term.Limit(time.Now(), h.ticket.Options.MaxHold)
+	t.renewInTime()
 }
 
 // admit decides whether h, which was granted the session, can use it. Its goroutine calls admit first. If
