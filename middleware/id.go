@@ -271,7 +271,7 @@ func (c *commit) beginRecord(do action) records.Record {
 		record.User, record.Device = change.User, s.device(c.rq.base)
 		record.Created, record.Own = change.LoginTime, nil
 	}
-	record.Own = ownTimeouts(record.Own, change.Renewed, change.Remembered, change.Remember)
+	record.Own = ownTimeouts(record.Own, change)
 	return record
 }
 

@@ -21,20 +21,19 @@ var errCookieGone = errors.New("middleware: Remember has to set the cookie again
 // even for an idle session; and, until Renew, a guest's idle timeout. The cookie lasts until the end that
 // Remember has set, so a commit that changes this end also sets the cookie.
 
-// ownTimeouts returns the new timeouts of a session whose timeouts were own: after a Renew, if renewed; after a
-// Remember(d), if remembered.
-func ownTimeouts(own *records.Times, renewed, remembered bool, d time.Duration) *records.Times {
+// ownTimeouts returns the new timeouts of a session whose timeouts were own.
+func ownTimeouts(own *records.Times, c keep.Change) *records.Times {
 	var t records.Times
 	if own != nil {
 		t = *own
 	}
-	if renewed {
+	if c.Renewed {
 		t.Idle = 0
 	}
 	switch {
-	case remembered && d > 0:
-		t.Until = time.Now().Add(d)
-	case remembered:
+	case c.Remembered && c.Remember > 0:
+		t.Until = time.Now().Add(c.Remember)
+	case c.Remembered:
 		t.Until = time.Time{}
 	}
 	if t == (records.Times{}) {
@@ -46,7 +45,7 @@ func ownTimeouts(own *records.Times, renewed, remembered bool, d time.Duration) 
 // remember saves a session to which Remember has given another end. The id and the cookie's value stay.
 func (c *commit) remember(ctx context.Context) error {
 	rq, hold := c.rq, c.rq.hold
-	own := ownTimeouts(hold.Record.Own, false, true, c.change.Remember)
+	own := ownTimeouts(hold.Record.Own, c.change)
 	cookie, err := rq.cookieUntil(own)
 	if err != nil {
 		return err

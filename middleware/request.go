@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/keep"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/session"
 )
@@ -136,7 +137,7 @@ func (rq *request) cookie(k kind) *http.Cookie {
 func (rq *request) SessionID() string { return rq.identity.sessionID() }
 
 // SessionExpires implements keep.Keeper.
-func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Duration) time.Time {
+func (rq *request) SessionExpires(c keep.Change) time.Time {
 	created, own := rq.identity.stored()
 	now := time.Now()
 	record := records.Record{Created: time.UnixMilli(created), Own: own}
@@ -146,10 +147,10 @@ func (rq *request) SessionExpires(renewed, loggedIn, remembered bool, d time.Dur
 	case 0: // a new session would begin now
 		record = records.Record{Created: now, Own: rq.sessions.terms.Guest()}
 	}
-	if loggedIn { // a login is a new beginning
+	if c.User != "" { // a login is a new beginning
 		record = records.Record{Created: now}
 	}
-	record.Own = ownTimeouts(record.Own, renewed, remembered, d)
+	record.Own = ownTimeouts(record.Own, c)
 	return rq.sessions.terms.Expires(record, now)
 }
 

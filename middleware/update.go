@@ -162,9 +162,9 @@ func (u *update) SessionID() string { return u.id }
 
 // SessionExpires implements keep.Keeper. It returns the latest time possible, as if the visitor were active
 // now.
-func (u *update) SessionExpires(renewed, _, remembered bool, d time.Duration) time.Time {
+func (u *update) SessionExpires(c keep.Change) time.Time {
 	record := u.record
-	record.Own = ownTimeouts(record.Own, renewed, remembered, d)
+	record.Own = ownTimeouts(record.Own, c)
 	return u.sessions.terms.Expires(record, time.Now())
 }
 

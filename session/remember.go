@@ -49,5 +49,5 @@ func (s *Session) Expires() time.Time {
 	if s.keeper == nil || c.Destroyed {
 		return time.Time{}
 	}
-	return s.keeper.SessionExpires(c.Renewed, c.User != "", c.Remembered, c.Remember)
+	return s.keeper.SessionExpires(c)
 }

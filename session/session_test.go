@@ -140,7 +140,7 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-func (k keeper) SessionExpires(bool, bool, bool, time.Duration) time.Time { return time.Time{} }
+func (k keeper) SessionExpires(keep.Change) time.Time { return time.Time{} }
 
 // A hot session is opened with the snapshot of the request before, again and again. Whatever is done
 // to it, it holds what a map would hold to which the same was done. Sessions that are opened with

@@ -49,10 +49,9 @@ type Config struct {
 type Keeper interface {
 	// SessionID returns the public ID as it is now.
 	SessionID() string
-	// SessionExpires returns when the session would expire if it were saved now and not used again: after a
-	// Renew, if renewed, which was a Login if loggedIn; after a Remember(d), if remembered. It is zero if the
-	// session is not kept.
-	SessionExpires(renewed, loggedIn, remembered bool, d time.Duration) time.Time
+	// SessionExpires returns when the session would expire if it were saved now, with this change, and not used again.
+	// It is zero if the session is not kept.
+	SessionExpires(c Change) time.Time
 	// CommitSession is what Session.Commit calls. If it saves the session, it calls Close, once.
 	CommitSession(ctx context.Context) error
 	// ReopenSession is what Session.Reopen calls. If it succeeds, it has called Open.

@@ -79,7 +79,7 @@ type reader struct {
 func (r reader) SessionID() string { return r.id }
 
 // SessionExpires returns the time that is stored in Redis.
-func (r reader) SessionExpires(bool, bool, bool, time.Duration) time.Time {
+func (r reader) SessionExpires(keep.Change) time.Time {
 	left := r.site.redis.mini.TTL(keyOf(r.id))
 	if left <= 0 {
 		return time.Time{}
