@@ -139,7 +139,7 @@ func (rq *request) route() string {
 }
 
 // all returns those who are watched now.
-func (w *watch) all() (all []watched) {
+func (w *watch) all() (all []watchEntry) {
 	for i := range w.shards {
 		in := &w.shards[i]
 		in.mu.Lock()

@@ -48,12 +48,12 @@ type watch struct {
 
 type watchShard struct {
 	mu      sync.Mutex // guards entries, and the place of each request that belongs to this shard
-	entries []watched  // in no order
+	entries []watchEntry  // in no order
 	_       [32]byte   // so that two shards do not share a cache line
 }
 
-// A watched is a request that is being watched.
-type watched struct {
+// A watchEntry is a request that is being watched.
+type watchEntry struct {
 	rq    *request
 	id    string // of its session as far as the watch knows: the session may have moved since the request has opened it
 	due   uint32 // the round that asks for it
@@ -93,7 +93,7 @@ func (rq *request) watch() {
 		e := &in.entries[at-1]
 		e.id, e.out, e.asked = id, false, e.asked && e.id == id
 	case at == 0:
-		in.entries = append(in.entries, watched{rq: rq, id: id, due: due})
+		in.entries = append(in.entries, watchEntry{rq: rq, id: id, due: due})
 		rq.watched.at = int32(len(in.entries))
 	}
 	in.mu.Unlock()
@@ -140,7 +140,7 @@ func (rq *request) leaveWatch() bool {
 		last := len(in.entries) - 1
 		in.entries[at-1] = in.entries[last]
 		in.entries[at-1].rq.watched.at = at
-		in.entries[last] = watched{}
+		in.entries[last] = watchEntry{}
 		in.entries = in.entries[:last]
 	}
 	before := rq.watched.at

@@ -85,7 +85,7 @@ func (w *watch) isEmpty() bool {
 }
 
 // due returns those who are due in this round, and makes them due again in a second.
-func (w *watch) due(round uint32) (all []watched) {
+func (w *watch) due(round uint32) (all []watchEntry) {
 	for i := range w.shards {
 		in := &w.shards[i]
 		in.mu.Lock()
@@ -102,7 +102,7 @@ func (w *watch) due(round uint32) (all []watched) {
 }
 
 // ask asks for all of them. It returns when the last question is under way, or when the store is closed.
-func (w *watch) ask(all []watched) {
+func (w *watch) ask(all []watchEntry) {
 	if len(all) == 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (w *watch) ask(all []watched) {
 // An asking is what the goroutines of one round share.
 type asking struct {
 	*watch
-	all     []watched
+	all     []watchEntry
 	taken   atomic.Int64  // how many of them
 	under   chan struct{} // closed when the last one has been taken
 	started int           // goroutines
@@ -158,7 +158,7 @@ func (a *asking) run() {
 }
 
 // askFor ends the context of a request whose session has ended.
-func (w *watch) askFor(e watched) {
+func (w *watch) askFor(e watchEntry) {
 	defer w.answered(e)
 	defer func() { // the context may be derived from one of the application's
 		if v := recover(); v != nil {
@@ -182,7 +182,7 @@ func (w *watch) askFor(e watched) {
 }
 
 // follow notes the id that the session of e has now. It returns false if the answer does not count any more.
-func (w *watch) follow(e watched, now string) bool {
+func (w *watch) follow(e watchEntry, now string) bool {
 	in := &w.shards[e.rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *watch) follow(e watched, now string) bool {
 }
 
 // answered allows the next round to ask for e again.
-func (w *watch) answered(e watched) {
+func (w *watch) answered(e watchEntry) {
 	in := &w.shards[e.rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -206,7 +206,7 @@ func (w *watch) answered(e watched) {
 }
 
 // still returns the entry of e if it has not left and has the same id, and otherwise nil. The caller holds mu.
-func (in *watchShard) still(e watched) *watched {
+func (in *watchShard) still(e watchEntry) *watchEntry {
 	at := e.rq.watched.at
 	if at <= 0 || in.entries[at-1].id != e.id {
 		return nil

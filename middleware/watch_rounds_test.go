@@ -102,7 +102,7 @@ func TestWhoIsDue(t *testing.T) {
 	}
 	there := make(map[*request]*state)
 	out := make(map[*request]bool)
-	unanswered := make(map[*request]watched)
+	unanswered := make(map[*request]watchEntry)
 	for round := range 200 {
 		for range rand.IntN(5) {
 			there[enters(s, fmt.Sprint("id of round ", round))] = &state{entered: round, next: round + watchPeriod + 1, silent: rand.IntN(10) == 0}
@@ -162,7 +162,7 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 	} {
 		rq := enters(s, "old")
 		other := enters(s, "other")
-		asked := watched{rq: rq, id: "old"}
+		asked := watchEntry{rq: rq, id: "old"}
 		test.meanwhile(rq)
 		if counts := s.watch.follow(asked, "old"); counts != test.counts {
 			t.Errorf("%s: an answer counts: %v", name, counts)
@@ -188,7 +188,7 @@ func TestAContextThatPanicsAtTheEnd(t *testing.T) {
 		rq := enters(s, "AAAAAAAAAAAAAAAAAAAAAA") // which is not stored
 		rq.base = rq.base.WithContext(t.Context())
 		rq.context.Context = panicContext{t.Context()}
-		s.watch.askFor(watched{rq: rq, id: rq.identity.knownID()})
+		s.watch.askFor(watchEntry{rq: rq, id: rq.identity.knownID()})
 	}
 	if len(log.Lines("has panicked", "no such context")) != 1 {
 		t.Errorf("log:\n%s", &log)
@@ -242,7 +242,7 @@ func benchmarkRound(b *testing.B, n int, users bool) {
 	}
 	defer st.Close()
 	s := sessionsOn(b, st)
-	var all []watched
+	var all []watchEntry
 	for i := range n {
 		id, record := fmt.Sprintf("%022d", i), records.Record{Data: make([]byte, 400), Created: time.Now()}
 		if users {
@@ -253,7 +253,7 @@ func benchmarkRound(b *testing.B, n int, users bool) {
 		if err := s.store.CreateRecord(b.Context(), id, record, s.terms); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, watched{rq: enters(s, id), id: id})
+		all = append(all, watchEntry{rq: enters(s, id), id: id})
 	}
 	s.watch.on.Store(true)
 	used := func() (redis, own time.Duration) {
