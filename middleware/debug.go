@@ -148,9 +148,9 @@ type debugCounts struct {
 
 func (c *debugCounts) add(state string) {
 	switch state {
-	case "holds":
+	case stateHolds:
 		c.Holds++
-	case "waits":
+	case stateWaits:
 		c.Waits++
 	default:
 		c.Open++
@@ -231,10 +231,10 @@ func pageOf(report debugReport) debugPage {
 		for i, r := range in.Requests[:min(len(in.Requests), debugMaxRequests)] {
 			one := shownRequest{debugRequest: r}
 			switch r.State {
-			case "waits":
+			case stateWaits:
 				one.Place = i + 1 - in.Holds
 				more.Waits--
-			case "open":
+			case stateOpen:
 				more.Open--
 			}
 			shown.Shown = append(shown.Shown, one)

@@ -12,9 +12,9 @@ import (
 // work, nor what a goroutine of the first run adds to the header later. So until the response begins, the
 // handler has a separate header, and the deadlines that it sets are delayed.
 type draft struct {
-	header http.Header // the handler's
-	shown  http.Header // what was copied from header to the header around us
-	waits  []func()    // calls that change the connection when the response begins
+	header  http.Header // the handler's
+	shown   http.Header // what was copied from header to the header around us
+	delayed []func()    // calls that change the connection when the response begins
 }
 
 // newDraft returns the draft of a handler that may run again.
@@ -44,7 +44,7 @@ func (rw *response) showHeader() {
 // publishDraft ends the draft: there is no second run.
 func (rw *response) publishDraft() {
 	rw.showHeader()
-	for _, do := range rw.draft.waits {
+	for _, do := range rw.draft.delayed {
 		do()
 	}
 }
@@ -89,6 +89,6 @@ func control[T any](rw *response, do func(*http.ResponseController) error) error
 	case !offers[T](rw.around):
 		return http.ErrNotSupported
 	}
-	rw.draft.waits = append(rw.draft.waits, func() { _ = do(around) })
+	rw.draft.delayed = append(rw.draft.delayed, func() { _ = do(around) })
 	return nil
 }

@@ -200,7 +200,7 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
 	began, region := time.Now(), rq.seen.wait(id)
-	rq.holds.Store(waits)
+	rq.holds.Store(waitsForLock)
 	rq.hold, err = s.store.Take(o.ctx, id, terms)
 	now := time.Now()
 	waited := now.Sub(began)

@@ -54,7 +54,7 @@ type request struct {
 	commitFailed atomic.Bool              // and its error becomes the response
 	endsItself   atomic.Bool              // the handler has ended its own session by End, EndAll or Update, or is about to
 
-	holds atomic.Int64 // since when it holds its session, in Unix ns; 0: it does not; waits: it waits for it: see requests.go
+	holds atomic.Int64 // since when it holds its session, in Unix ns; 0: it does not; waitsForLock: see requests.go
 
 	mu   sync.Mutex // guards the rest
 	mode Mode       // written with identity.mu held, too: either mutex is enough to read it

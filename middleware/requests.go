@@ -40,11 +40,18 @@ func (s *Sessions) Requests() iter.Seq[Request] {
 	return slices.Values(s.requests())
 }
 
-// waits is request.holds of a request that waits for its session.
-const waits = -1
+// waitsForLock is request.holds of a request that waits for its session.
+const waitsForLock = -1
+
+// The states of a Request.
+const (
+	stateHolds = "holds"
+	stateWaits = "waits"
+	stateOpen  = "open"
+)
 
 // The order of the states.
-var states = map[string]int{"holds": 0, "waits": 1, "open": 2}
+var states = map[string]int{stateHolds: 0, stateWaits: 1, stateOpen: 2}
 
 func (s *Sessions) requests() (all []Request) {
 	standing := make(map[string]*records.Standing)
@@ -59,7 +66,7 @@ func (s *Sessions) requests() (all []Request) {
 		switch {
 		case at == nil || at.Process != "":
 		case at.Since.After(all[i].Since): // it has passed the session on to an Update, or to other Sessions
-			all[i].State = "open"
+			all[i].State = stateOpen
 			delete(holders, id)
 		default:
 			all[i].Label = cmp.Or(at.Label, all[i].Label)
@@ -67,10 +74,10 @@ func (s *Sessions) requests() (all []Request) {
 	}
 	for _, at := range now {
 		if _, held := holders[at.ID]; !held && !at.Since.IsZero() { // in another process, or an Update
-			all = append(all, Request{Session: at.ID, State: "holds", Label: at.Label, Process: at.Process, Since: at.Since})
+			all = append(all, Request{Session: at.ID, State: stateHolds, Label: at.Label, Process: at.Process, Since: at.Since})
 		}
 		for _, w := range at.Waiting {
-			all = append(all, Request{Session: at.ID, State: "waits", Label: w.Label, Since: w.Came})
+			all = append(all, Request{Session: at.ID, State: stateWaits, Label: w.Label, Since: w.Came})
 		}
 	}
 	sortRequests(all)
@@ -80,13 +87,13 @@ func (s *Sessions) requests() (all []Request) {
 // requests returns the requests that have their session open. Several of one session may have "holds", see holdersAmong.
 func (w *watch) requests() (all []Request) {
 	for _, e := range w.all() {
-		r := Request{Session: e.id, State: "open", Label: e.rq.route(), Since: e.rq.identity.arrived}
+		r := Request{Session: e.id, State: stateOpen, Label: e.rq.route(), Since: e.rq.identity.arrived}
 		switch since := e.rq.holds.Load(); since {
 		case 0:
-		case waits:
+		case waitsForLock:
 			continue // it is among those that wait
 		default:
-			r.State, r.Since = "holds", time.Unix(0, since)
+			r.State, r.Since = stateHolds, time.Unix(0, since)
 		}
 		all = append(all, r)
 	}
@@ -98,7 +105,7 @@ func (w *watch) requests() (all []Request) {
 func holdersAmong(all []Request) map[string]int {
 	holders := make(map[string]int)
 	for i, r := range all {
-		if r.State != "holds" {
+		if r.State != stateHolds {
 			continue
 		}
 		if at, ok := holders[r.Session]; !ok || all[at].Since.Before(r.Since) {
@@ -106,8 +113,8 @@ func holdersAmong(all []Request) map[string]int {
 		}
 	}
 	for i := range all {
-		if r := &all[i]; r.State == "holds" && holders[r.Session] != i {
-			r.State = "open"
+		if r := &all[i]; r.State == stateHolds && holders[r.Session] != i {
+			r.State = stateOpen
 		}
 	}
 	return holders

@@ -47,9 +47,9 @@ type watch struct {
 }
 
 type watchShard struct {
-	mu      sync.Mutex // guards entries, and the place of each request that belongs to this shard
-	entries []watchEntry  // in no order
-	_       [32]byte   // so that two shards do not share a cache line
+	mu      sync.Mutex   // guards entries, and the place of each request that belongs to this shard
+	entries []watchEntry // in no order
+	_       [32]byte     // so that two shards do not share a cache line
 }
 
 // A watchEntry is a request that is being watched.
