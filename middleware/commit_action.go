@@ -18,6 +18,9 @@ const (
 	ended                    // a commit of this request has ended the session
 )
 
+// isStored reports whether the session has a record, as far as this request knows.
+func (o origin) isStored() bool { return o == readOnly || o == locked || o == optimistic }
+
 // action is what a commit does.
 type action int
 

@@ -76,7 +76,7 @@ func (rq *request) reopen(ctx context.Context) error {
 	}
 	o := opening{rq: rq, ctx: ctx, lock: rq.mode == Optimistic}
 	record, err := records.Record{}, context.Cause(ctx)
-	if err == nil && (rq.origin == locked || rq.origin == readOnly || rq.origin == optimistic) {
+	if err == nil && rq.origin.isStored() {
 		rq.waited = 0
 		record, err = o.acquire(rq.identity.knownID())
 	}

@@ -87,7 +87,7 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		return "", errNotSaved
 	case rq.err != nil:
 		return "", fmt.Errorf("middleware: Token after a commit that failed: %w", rq.err)
-	case rq.session == nil, rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic:
+	case rq.session == nil, !rq.origin.isStored():
 		return "", errNoToken
 	case rq.cookie(rq.kind) == nil:
 		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {

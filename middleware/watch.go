@@ -81,7 +81,7 @@ func newWatch(st *records.Engine, terms records.Terms) *watch {
 // watch makes the request enter, or step in again, with the id that its session has now, if that is stored. It does
 // nothing if the handler has returned. It is called with request.mu held.
 func (rq *request) watch() {
-	if rq.origin != locked && rq.origin != readOnly && rq.origin != optimistic {
+	if !rq.origin.isStored() {
 		return
 	}
 	w, id := rq.sessions.watch, rq.identity.knownID()
