@@ -19,13 +19,11 @@ type movedID struct {
 // successor returns the session that id is, or has become, or "" if that has ended.
 func (s *Sessions) successor(ctx context.Context, id string) (_ string, r records.Record, err error) {
 	const longest = 100 // moves in a minute, of one session: only a program that wrote to Redis itself exceeds that
-	look := s.terms
-	look.TTL = 0 // to look at a session does not extend it
 	for range longest {
 		if id == "" {
 			break
 		}
-		r, err = s.store.Load(ctx, id, look)
+		r, err = s.look(ctx, id)
 		next, again := errors.AsType[*records.Moved](err)
 		switch {
 		case again:

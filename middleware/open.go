@@ -156,9 +156,7 @@ func (o *opening) claim(id string, record records.Record) error {
 
 // whyGone returns the error of an id whose session has ended: only a read says whether the id has moved.
 func (o *opening) whyGone(id string) error {
-	look := o.rq.sessions.terms
-	look.TTL = 0 // to look at a session does not extend it
-	_, err := o.rq.sessions.store.Load(o.ctx, id, look)
+	_, err := o.rq.sessions.look(o.ctx, id)
 	return cmp.Or(err, store.ErrGone)
 }
 
@@ -295,13 +293,11 @@ func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool
 // unavailable.
 func (o *opening) reportOthers(k kind, others []cameID) {
 	s := o.rq.sessions
-	terms := s.terms
-	terms.TTL = 0 // to look at a session does not extend it
 	for _, other := range others {
 		if other.kind != k || s.dead.known(other.id) {
 			continue
 		}
-		_, err := s.store.Load(o.ctx, other.id, terms)
+		_, err := s.look(o.ctx, other.id)
 		_, moved := errors.AsType[*records.Moved](err)
 		switch {
 		case moved: // it counts if the first cookie dies

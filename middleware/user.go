@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
 )
 
 // Info is what is known about a session without opening it.
@@ -38,6 +40,13 @@ func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	}
 	return Info{ID: id, User: record.User, Device: record.Device, Created: record.Created,
 		Seen: s.terms.Seen(record, time.Now(), expires).Round(0), Expires: expires.Round(0)}, nil
+}
+
+// look reads the record of a session without extending it.
+func (s *Sessions) look(ctx context.Context, id string) (records.Record, error) {
+	terms := s.terms
+	terms.TTL = 0
+	return s.store.Load(ctx, id, terms)
 }
 
 // List returns the sessions of a user, newest first. It waits for no lock, and extends none of the
