@@ -61,7 +61,7 @@ func (rq *request) commit(by string, begins bool) error {
 
 // unlockAndCallHooks unlocks mu first, since a hook may use the request.
 func (rq *request) unlockAndCallHooks() {
-	var events []event
+	var events []idEvent
 	if rq.idChanges != nil {
 		events, rq.idChanges.events = rq.idChanges.events, nil
 	}

@@ -42,15 +42,18 @@ type Hooks struct {
 	End func(ctx context.Context, id string)
 }
 
-// An event is what hooks are called for. The zero event is none.
-type event struct {
+// An idEvent is what hooks are called for: a session's id has begun, was replaced, or has ended.
+type idEvent struct {
 	do      action // what the commit has done: create, renew or destroy
 	old, id string
 	how     string // for observers: see SessionEvent
 }
 
+// endOf is the end of the session with an id.
+func endOf(id, how string) idEvent { return idEvent{do: destroy, old: id, how: how} }
+
 // happened tells the observers of an event, and calls its hook, with the values of ctx.
-func (s *Sessions) happened(ctx context.Context, e event) {
+func (s *Sessions) happened(ctx context.Context, e idEvent) {
 	ctx = context.WithoutCancel(ctx)
 	if len(s.backlogs) > 0 {
 		s.store.Tell(ctx, e.notice())
@@ -73,7 +76,7 @@ func (s *Sessions) happened(ctx context.Context, e event) {
 }
 
 // notice returns what observers are told.
-func (e event) notice() *records.Notice {
+func (e idEvent) notice() *records.Notice {
 	n := &records.Notice{Session: e.old, How: e.how, Time: time.Now()}
 	switch e.do {
 	case create:

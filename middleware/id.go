@@ -137,7 +137,7 @@ func (c *commit) logOut(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			rq.addEvent(event{do: destroy, old: rq.identity.knownID(), how: "destroy"})
+			rq.addEvent(endOf(rq.identity.knownID(), "destroy"))
 		}
 		rq.saved = true
 	}
@@ -175,13 +175,13 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	err = c.storeNew(ctx, do, id, &record)
 	if login != nil {
 		for _, old := range login.Surplus { // also if the login has failed
-			rq.addEvent(event{do: destroy, old: old, how: "max_sessions"})
+			rq.addEvent(endOf(old, "max_sessions"))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	rq.addEvent(event{do: do, old: rq.identity.knownID(), id: id, how: c.howBegun(do)})
+	rq.addEvent(idEvent{do: do, old: rq.identity.knownID(), id: id, how: c.howBegun(do)})
 	// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
 	// Since successors has looked, the session may have moved on, to one of the same user.
 	if err := c.endSuccessor(ctx, c.ofAnotherUser(moved), user, "other_user"); err != nil {

@@ -48,7 +48,7 @@ func (c *commit) endSuccessor(ctx context.Context, id, spared, how string) error
 		id = next
 		switch err = c.rq.sessions.store.End(ctx, id); {
 		case err == nil:
-			c.rq.addEvent(event{do: destroy, old: id, how: how})
+			c.rq.addEvent(endOf(id, how))
 			return nil
 		case errors.Is(err, store.ErrGone): // perhaps it has moved on
 		case errors.Is(err, store.ErrNotFound):

@@ -230,7 +230,7 @@ func (o *observation) committed(do action, err error) {
 }
 
 // did notes what the request has done to its session's id.
-func (o *observation) did(e event) {
+func (o *observation) did(e idEvent) {
 	n := o.lock()
 	if n == nil {
 		return

@@ -73,7 +73,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	if err == nil {
 		rq.seen.opened(rq.identity.knownID(), rq.origin)
 		for _, old := range o.gaveWay {
-			rq.addEvent(event{do: destroy, old: old, how: "gave_way"})
+			rq.addEvent(endOf(old, "gave_way"))
 		}
 		rq.watch()
 	}

@@ -90,7 +90,7 @@ func (rq *request) storeContext() context.Context {
 type idChanges struct {
 	moved   [kinds]movedID      // the ids that came with the request and have moved
 	cookies [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
-	events  []event             // for which hooks must be called after the next commit
+	events  []idEvent           // for which hooks must be called after the next commit
 }
 
 // changes returns rq.idChanges, and makes it if it is nil. It is called with mu held.
@@ -102,7 +102,7 @@ func (rq *request) changes() *idChanges {
 }
 
 // addEvent makes the commit that is under way, or the next one, call a hook. It is called with mu held.
-func (rq *request) addEvent(e event) {
+func (rq *request) addEvent(e idEvent) {
 	c := rq.changes()
 	c.events = append(c.events, e)
 	rq.seen.did(e)

@@ -95,7 +95,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		seen.released()
 	}
 	if err == nil && do == destroy {
-		s.happened(ctx, event{do: destroy, old: id, how: "destroy"})
+		s.happened(ctx, endOf(id, "destroy"))
 	}
 	return err
 }
@@ -135,8 +135,7 @@ func (u *update) saveUpdate(ctx context.Context) (done action, _ error) {
 			return destroy, err
 		}
 		back(u.id)
-		e := event{do: destroy, old: u.id, how: "destroy"}
-		u.seen.did(e)
+		u.seen.did(endOf(u.id, "destroy"))
 		return destroy, nil
 	case change.Changed:
 		return save, hold.SaveContent(ctx, change.Snapshot)

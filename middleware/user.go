@@ -96,7 +96,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 		return err
 	}
 	back(id)
-	s.happened(ctx, event{do: destroy, old: id, how: "end"})
+	s.happened(ctx, endOf(id, "end"))
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 		s.mayLogIn(ctx, user)
 	}
 	for _, id := range ended {
-		s.happened(ctx, event{do: destroy, old: id, how: "end_all"})
+		s.happened(ctx, endOf(id, "end_all"))
 	}
 	return len(ended), err
 }
