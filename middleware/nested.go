@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -106,14 +107,22 @@ func (rq *request) savedInside() bool {
 	return false
 }
 
+// requestsOn returns the requests that ctx belongs to, the innermost first, whose sessions are in the store of s.
+func (s *Sessions) requestsOn(ctx context.Context) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		rq, _ := ctx.Value(requestKey{}).(*request)
+		for ; rq != nil; rq = rq.outer {
+			if rq.sessions.store == s.store && !yield(rq) {
+				return
+			}
+		}
+	}
+}
+
 // heldIn reports whether ctx is the context of a handler that holds the session. If a request is just acquiring
 // or releasing the session, heldIn waits for the outcome.
 func (s *Sessions) heldIn(ctx context.Context, id string) bool {
-	rq, _ := ctx.Value(requestKey{}).(*request)
-	for ; rq != nil; rq = rq.outer {
-		if rq.sessions.store != s.store {
-			continue
-		}
+	for rq := range s.requestsOn(ctx) {
 		rq.mu.Lock()
 		held := rq.hold != nil && rq.identity.knownID() == id
 		rq.mu.Unlock()

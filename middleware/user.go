@@ -144,11 +144,8 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 
 // mayLogIn makes a later login of the user count as having arrived now, in the requests that ctx belongs to.
 func (s *Sessions) mayLogIn(ctx context.Context, user string) {
-	rq, _ := ctx.Value(requestKey{}).(*request)
-	for ; rq != nil; rq = rq.outer {
-		if rq.sessions.store == s.store {
-			rq.identity.hasEndedAll(user)
-		}
+	for rq := range s.requestsOn(ctx) {
+		rq.identity.hasEndedAll(user)
 	}
 }
 

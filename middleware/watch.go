@@ -190,11 +190,7 @@ func (rq *request) endedOpen() {
 // the ids that were ended, and the other requests step in again. So a handler goes on that ends its own session.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	out := make(map[*request]string) // the id with which each is watched
-	rq, _ := ctx.Value(requestKey{}).(*request)
-	for ; rq != nil; rq = rq.outer {
-		if rq.sessions.store != s.store {
-			continue
-		}
+	for rq := range s.requestsOn(ctx) {
 		if id := rq.stepOut(); id != "" {
 			rq.endsItself.Store(true)
 			out[rq] = id

@@ -60,7 +60,7 @@ var lateDefects = []defect{
 		edits(overlay.In("middleware", "Sessions.EndAll").After("e, f := s.store.EndUser(c, u, x...)", "if f != nil {\n\t$recv.mayLogIn($1, $2)\n}")),
 		seenBy(tests("middleware", "TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn"))},
 	{"P14", "an EndAll in another store lets its request log in",
-		edits(overlay.In("middleware", "Sessions.mayLogIn").True("r.sessions.store == s.store")),
+		edits(overlay.In("middleware", "Sessions.requestsOn").True("q.sessions.store == s.store")),
 		seenBy(tests("middleware", "TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn"))},
 	{"P14", "a user cannot log in until Redis's clock has caught up after it was set back",
 		edits(overlay.Rule("a clock that was set back locks no user out for long").False()),
