@@ -23,7 +23,7 @@ type commit struct {
 	rq     *request
 	by     string      // why the commit is made now
 	change keep.Change // what the handler has done
-	do     action      // what decide has said
+	do     action      // what decide has said; or destroy, if changeID has found that the session is too old
 }
 
 // commit saves the session and releases its lock when it is first called, and after each Reopen. Any other
@@ -112,7 +112,7 @@ func (c *commit) carryOut() error {
 	rq, ctx := c.rq, c.rq.storeContext()
 	hold := rq.hold
 	c.do = decide(rq.situation(), c.change)
-	switch do := c.do; do {
+	switch c.do {
 	case leave:
 		return nil
 	case touch:
@@ -129,7 +129,7 @@ func (c *commit) carryOut() error {
 	case saveUnlocked:
 		return c.saveUnlocked(ctx)
 	default: // a separate function, since its large stack frame would cost the other cases time
-		return c.changeID(context.WithoutCancel(ctx), do)
+		return c.changeID(context.WithoutCancel(ctx))
 	}
 }
 

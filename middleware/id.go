@@ -86,7 +86,7 @@ func isBase64(s string, size int) bool {
 }
 
 // changeID begins or ends an id, and so changes the cookies; or it refuses to.
-func (c *commit) changeID(ctx context.Context, do action) (err error) {
+func (c *commit) changeID(ctx context.Context) (err error) {
 	rq, s := c.rq, c.rq.sessions
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
 		rq.stepOut()
@@ -98,12 +98,12 @@ func (c *commit) changeID(ctx context.Context, do action) (err error) {
 			}
 		}()
 	}
-	if do == renew && c.outlived() {
-		do, c.do = destroy, destroy
+	if c.do == renew && c.outlived() {
+		c.do = destroy
 	}
-	switch do {
+	switch c.do {
 	case create, renew:
-		return c.beginID(ctx, do)
+		return c.beginID(ctx)
 	case refuse:
 		if s.cookies.token != nil {
 			return errNoAccess
@@ -120,7 +120,7 @@ func (c *commit) outlived() bool {
 		return false
 	}
 	now := time.Now()
-	return !c.rq.sessions.terms.Expires(c.beginRecord(renew), now).After(now)
+	return !c.rq.sessions.terms.Expires(c.beginRecord(), now).After(now)
 }
 
 // logOut ends the session, if there is one, and deletes the cookies that came: also a guest's, whose content should
@@ -151,13 +151,13 @@ func (c *commit) logOut(ctx context.Context) error {
 }
 
 // beginID begins the id of a new session, or a new id of the session that is held, as after Login.
-func (c *commit) beginID(ctx context.Context, do action) error {
+func (c *commit) beginID(ctx context.Context) error {
 	rq, user := c.rq, c.change.User
-	if err := c.mayBeginID(do); err != nil {
+	if err := c.mayBeginID(); err != nil {
 		return err
 	}
-	record := c.beginRecord(do)
-	key := c.newKey(do, record.User)
+	record := c.beginRecord()
+	key := c.newKey(record.User)
 	moved, err := c.successors(ctx)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	if err != nil {
 		return err
 	}
-	err = c.storeNew(ctx, do, id, &record)
+	err = c.storeNew(ctx, id, &record)
 	if login != nil {
 		for _, old := range login.Surplus { // also if the login has failed
 			rq.addEvent(endOf(old, "max_sessions"))
@@ -181,7 +181,7 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 	if err != nil {
 		return err
 	}
-	rq.addEvent(idEvent{do: do, old: rq.identity.knownID(), id: id, how: c.howBegun(do)})
+	rq.addEvent(idEvent{do: c.do, old: rq.identity.knownID(), id: id, how: c.howBegun()})
 	// A login that is refused ends nothing. If this fails, nobody gets the cookie of the new session, which gives way.
 	// Since successors has looked, the session may have moved on, to one of the same user.
 	if err := c.endSuccessor(ctx, c.ofAnotherUser(moved), user, "other_user"); err != nil {
@@ -195,9 +195,9 @@ func (c *commit) beginID(ctx context.Context, do action) error {
 }
 
 // mayBeginID returns why the client could not get a new id, or nil.
-func (c *commit) mayBeginID(do action) error {
+func (c *commit) mayBeginID() error {
 	switch byToken := c.rq.sessions.cookies.token != nil; {
-	case byToken && c.by == handlerEnd && do == create && !c.change.Renewed:
+	case byToken && c.by == handlerEnd && c.do == create && !c.change.Renewed:
 		return fmt.Errorf("%w: %w", errNoAccess, errNobody) // a mistake of the client, or of the handler
 	case byToken && c.by == handlerEnd:
 		return errNobody
@@ -208,9 +208,9 @@ func (c *commit) mayBeginID(do action) error {
 }
 
 // storeNew stores a record with a new id. If the id is that of a session that goes on, this changes the record's Own.
-func (c *commit) storeNew(ctx context.Context, do action, id string, record *records.Record) error {
+func (c *commit) storeNew(ctx context.Context, id string, record *records.Record) error {
 	rq := c.rq
-	if do != renew {
+	if c.do != renew {
 		record.Data = c.change.Data()
 		return rq.sessions.store.CreateRecord(ctx, id, *record, rq.sessions.terms)
 	}
@@ -233,20 +233,20 @@ func (c *commit) newKind(key cookieKey) kind {
 }
 
 // howBegun says for observers how a session has got its new id.
-func (c *commit) howBegun(do action) string {
+func (c *commit) howBegun() string {
 	switch {
 	case c.change.User != "":
 		return "login"
-	case do == renew:
+	case c.do == renew:
 		return "renew"
 	}
 	return ""
 }
 
 // newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.
-func (c *commit) newKey(do action, user string) (key cookieKey) {
+func (c *commit) newKey(user string) (key cookieKey) {
 	rq := c.rq
-	if do == create {
+	if c.do == create {
 		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
 		key.secret = rq.identity.secret // does not change any more
 	} else {
@@ -261,10 +261,10 @@ func (c *commit) newKey(do action, user string) (key cookieKey) {
 
 // beginRecord returns the first record of an id, without its data. A login is a new beginning: nobody inherits the
 // age of the session before, or the end that Remember has set for another user.
-func (c *commit) beginRecord(do action) records.Record {
+func (c *commit) beginRecord() records.Record {
 	s, change := c.rq.sessions, c.change
 	record := records.Record{Created: time.Now(), Own: s.terms.Guest()}
-	if do == renew {
+	if c.do == renew {
 		record = c.rq.hold.Record
 	}
 	if change.User != "" {
