@@ -160,13 +160,19 @@ func (o *opening) whyGone(id string) error {
 	return cmp.Or(err, store.ErrGone)
 }
 
-// inVain is the error of a Take that has not acquired the lock, or nil. A lock comes with an error if the record cannot be
-// used.
-func inVain(hold *records.Hold, err error) error {
+// take is Engine.Take, and tells seen of the wait, which was over at now. A hold comes with an error if the record cannot
+// be used.
+func (s *Sessions) take(ctx context.Context, id string, t records.Terms, seen *observation) (_ *records.Hold, now time.Time, _ error) {
+	began, region := time.Now(), seen.wait(id)
+	hold, err := s.store.Take(ctx, id, t)
+	now = time.Now()
+	region.end()
+	inVain := err
 	if hold != nil {
-		return nil
+		inVain = nil
 	}
-	return err
+	seen.waited(t.Label, now.Sub(began), inVain, now)
+	return hold, now, err
 }
 
 // acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the
@@ -197,16 +203,13 @@ func (o *opening) acquire(id string) (record records.Record, err error) {
 	// In mode Lazy a handler may try again, for as long as time is left, but at least once.
 	terms.LockWait = max(terms.LockWait-rq.waited, time.Nanosecond)
 	terms.Label = rq.label()
-	began, region := time.Now(), rq.seen.wait(id)
+	began := time.Now()
 	rq.holds.Store(waitsForLock)
-	rq.hold, err = s.store.Take(o.ctx, id, terms)
-	now := time.Now()
-	waited := now.Sub(began)
-	region.end()
-	rq.seen.waited(terms.Label, waited, inVain(rq.hold, err), now)
-	rq.waited += waited
+	hold, now, err := s.take(o.ctx, id, terms, rq.seen)
+	rq.hold = hold
+	rq.waited += now.Sub(began)
 	rq.holds.Store(0)
-	if rq.hold != nil {
+	if hold != nil {
 		rq.holds.Store(now.UnixNano())
 		record = rq.hold.Record
 		if !o.claims || !record.Unclaimed() {

@@ -59,12 +59,8 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	u := &update{sessions: s, id: id, seen: seen}
 	terms := s.terms
 	terms.Quiet, terms.Label = true, "Update"
-	began, region := time.Now(), seen.wait(id)
-	hold, err := s.store.Take(ctx, id, terms)
-	now := time.Now()
-	region.end()
+	hold, _, err := s.take(ctx, id, terms, seen)
 	seen.updates(id)
-	seen.waited(terms.Label, now.Sub(began), inVain(hold, err), now)
 	u.hold = hold
 	if hold != nil {
 		defer u.releaseUnsaved(ctx) // also after a panic
@@ -84,7 +80,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if err != nil {
 		return err
 	}
-	region = seen.region("commit")
+	region := seen.region("commit")
 	do, err := u.saveUpdate(ctx)
 	region.end()
 	if err != nil {

@@ -14,7 +14,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "observation.abandoned").Begin("if true {\n\treturn\n}")),
 		seenBy(simulation("calm"))},
 	{"P17", "the wait is counted from the arrival",
-		edits(overlay.In("middleware", "opening.acquire").Replace("n.Sub(b)", "(n.Sub(rq.identity.arrived) + 0*n.Sub(b))")),
+		edits(overlay.In("middleware", "Sessions.take").Replace("n.Sub(b)", "(n.Sub(cmp.Or(seen, &observation{arrived: b}).arrived) + 0*n.Sub(b))")),
 		seenBy(simulation("calm"))},
 	{"P17", "a lock that is given up counts as held",
 		edits(overlay.In("middleware", "opening.claim").Drop("q.seen.released()")),

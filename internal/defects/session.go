@@ -24,7 +24,7 @@ if e = f(u.session); e == nil {
 }`)),
 		seenBy(simulation("calm"))},
 	{"P12", "an Update extends the idle timeout",
-		edits(overlay.In("middleware", "Sessions.Update").Replace("s.store.Take(c, i, t)", "s.store.Take(c, i, s.terms)")),
+		edits(overlay.In("middleware", "Sessions.Update").Replace("s.take(c, i, t, n)", "s.take(c, i, s.terms, n)")),
 		seenBy(simulation("calm"))},
 	{"P1", "a flash message is shown again",
 		edits(overlay.In("session", "Pop").Replace("s.Delete(k)", "_ = k")),
