@@ -21,7 +21,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	// also varies by cookie or token. Both are needed, since some caches ignore Vary.
 	_, chosen := h["Cache-Control"]
 	vary, control := rq.sessions.cookies.vary, "private"
-	if rq.kind == member { // not even the browser's: after the logout, Back must not show the page
+	if rq.role == member { // not even the browser's: after the logout, Back must not show the page
 		control = "no-store"
 	}
 	switch {

@@ -51,12 +51,12 @@ type situation struct {
 // situation is called with mu held.
 func (rq *request) situation() situation {
 	movedMember, movedGuest := rq.moved(member).id != "", rq.moved(guest).id != ""
-	if rq.kind == member { // another of its cookies has moved
+	if rq.role == member { // another of its cookies has moved
 		movedMember, movedGuest = false, false
 	}
 	crossed := (movedMember || movedGuest) && !navigates(rq.base.Header)
 	if rq.sessions.cookies.token != nil {
-		crossed = rq.origin == none && rq.came != [kinds]bool{}
+		crossed = rq.origin == none && rq.came != [roles]bool{}
 	}
 	return situation{
 		origin:      rq.origin,

@@ -22,7 +22,7 @@ const (
 	minKey   = 32   // bytes; a shorter HMAC-SHA256 key weakens the signature
 	maxValue = 512  // bytes: no genuine cookie is longer, so a longer one is not verified
 	maxPair  = 4096 // bytes: browsers keep no cookie whose name and value are larger (RFC 6265bis)
-	maxTried = 8    // cookies of a kind that are verified in a request, which costs an HMAC per key each
+	maxTried = 8    // cookies of each role that are verified in a request, which costs an HMAC per key each
 )
 
 // # Guests and members
@@ -33,17 +33,17 @@ const (
 //
 // A token is one for both.
 
-// A kind is whose session it is.
-type kind uint8
+// A role is whose session it is: a guest's or a member's. (In the log and in errors.go, a kind is what has failed.)
+type role uint8
 
 const (
-	member kind = iota // comes first in each request and response
+	member role = iota // comes first in each request and response
 	guest
-	kinds
+	roles
 )
 
-// kindOf returns the kind of a session with a token, by its public id.
-func kindOf(id string) kind {
+// roleOf returns the role of a session with a token, by its public id.
+func roleOf(id string) role {
 	if isOfUser(id) {
 		return member
 	}
@@ -56,7 +56,7 @@ const memberSuffix = "-login"
 // cookies writes and reads the cookies that carry a session's secret, signed.
 type cookies struct {
 	pattern http.Cookie                // with the name of the guest's
-	names   [kinds]string              // of the cookies; both the same with tokens
+	names   [roles]string              // of the cookies; both the same with tokens
 	token   func(*http.Request) string // not nil: there are tokens in place of cookies
 	vary    string                     // the header with the cookies or tokens
 	// The closures below hide the keys: code that prints the struct cannot look into a closure.
@@ -80,7 +80,7 @@ func newCookies(o Options) (cookies, error) {
 	if p.Name == "" {
 		p.Name, p.Secure = "__Host-session", true
 	}
-	c.names = [kinds]string{member: p.Name, guest: p.Name}
+	c.names = [roles]string{member: p.Name, guest: p.Name}
 	if c.token == nil {
 		c.names[member] += memberSuffix
 	}
@@ -138,11 +138,11 @@ func checkCookie(p *http.Cookie) error {
 // A cameID is the public id that one of a request's genuine cookies stands for.
 type cameID struct {
 	id   string
-	kind kind
+	role role
 }
 
 // readIDs appends the public ids of the request's genuine cookies to ids, without duplicates. Members' ids come before
-// guests'. Those of a kind stay in the browser's order: longer paths first, then older cookies. unknown counts the
+// guests'. Those of a role stay in the browser's order: longer paths first, then older cookies. unknown counts the
 // well-formed cookies that none of our keys has signed, and refused the other cookies that are not genuine.
 func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, refused int) {
 	if c.token != nil {
@@ -151,21 +151,21 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, r
 		case result == unknownKey:
 			unknown++
 		case id != "":
-			ids = append(ids, cameID{id, kindOf(id)})
+			ids = append(ids, cameID{id, roleOf(id)})
 		case token != "":
 			refused++
 		}
 		return ids, unknown, refused
 	}
 	members := 0
-	c.eachVerified(r, func(k kind, _, id string, result verified) {
-		switch came := (cameID{id, k}); {
+	c.eachVerified(r, func(of role, _, id string, result verified) {
+		switch came := (cameID{id, of}); {
 		case result == unknownKey:
 			unknown++
 		case id == "":
 			refused++
 		case slices.Contains(ids, came):
-		case k == member:
+		case of == member:
 			ids = slices.Insert(ids, members, came)
 			members++
 		default:
@@ -175,18 +175,18 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, r
 	return ids, unknown, refused
 }
 
-// eachVerified calls do with each of the request's cookies: its kind, its value, and the public id that it stands for.
+// eachVerified calls do with each of the request's cookies: its role, its value, and the public id that it stands for.
 // The id is "" if the cookie is not genuine. Such a cookie counts as no cookie at all: a forger learns nothing from the
 // response.
 //
-// Of each kind, only the first eight cookies that may be genuine are verified, so a request with thousands of cookies
+// Of each role, only the first eight cookies that may be genuine are verified, so a request with thousands of cookies
 // costs little. A sibling domain that plants eight cookies hides the visitor's cookie.
 //
 // The cookies are found as by http.Request.CookiesNamed. A value that CookiesNamed refuses is not genuine.
-func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string, result verified)) {
+func (c *cookies) eachVerified(r *http.Request, do func(of role, value, id string, result verified)) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
-	var tried [kinds]int
+	var tried [roles]int
 	for _, line := range r.Header["Cookie"] {
 		for part := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(textproto.TrimString(part), "=")
@@ -197,28 +197,28 @@ func (c *cookies) eachVerified(r *http.Request, do func(k kind, value, id string
 			if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 				value = value[1 : n-1]
 			}
-			id, result := check.verify(kind(k), value)
+			id, result := check.verify(role(k), value)
 			if result != malformed {
 				tried[k]++
 			}
-			do(kind(k), value, id, result)
+			do(role(k), value, id, result)
 		}
 	}
 }
 
-// issue returns the cookie of a kind that signs raw, the bytes of a cookieKey. See withValue for how long the
+// issue returns the cookie of a role that signs raw, the bytes of a cookieKey. See withValue for how long the
 // cookie lasts.
-func (c *cookies) issue(k kind, raw []byte, own *records.Times) (*http.Cookie, error) {
-	value, err := c.signer().Encode(c.names[k], raw)
+func (c *cookies) issue(of role, raw []byte, own *records.Times) (*http.Cookie, error) {
+	value, err := c.signer().Encode(c.names[of], raw)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: signing the cookie: %w", err)
 	}
-	return c.withValue(k, value, own), nil
+	return c.withValue(of, value, own), nil
 }
 
-// deletion returns the cookie that makes the client delete the session's cookie of a kind.
-func (c *cookies) deletion(k kind) *http.Cookie {
+// deletion returns the cookie that makes the client delete the session's cookie of a role.
+func (c *cookies) deletion(of role) *http.Cookie {
 	cookie := c.pattern
-	cookie.Name, cookie.MaxAge = c.names[k], -1
+	cookie.Name, cookie.MaxAge = c.names[of], -1
 	return &cookie
 }

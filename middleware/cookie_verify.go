@@ -17,7 +17,7 @@ import (
 //
 // One goroutine at a time uses a checker, which keeps nothing of a cookie.
 type checker struct {
-	prefix [kinds][]byte // the name of each kind of cookie, with its separator
+	prefix [roles][]byte // the name of the cookie of each role, with its separator
 	macs   []hash.Hash   // of all keys, newest first
 	maxAge int64         // of a signature, in s
 
@@ -26,7 +26,7 @@ type checker struct {
 	sum           [sha256.Size]byte
 }
 
-func newChecker(names [kinds]string, keys [][]byte, maxAge int64) *checker {
+func newChecker(names [roles]string, keys [][]byte, maxAge int64) *checker {
 	k := &checker{maxAge: maxAge}
 	for i, name := range names {
 		k.prefix[i] = []byte(name + "|")
@@ -49,8 +49,8 @@ const (
 	genuine
 )
 
-// verify returns the public id that a value of a kind of cookie stands for, or "" if the cookie is not genuine.
-func (k *checker) verify(of kind, value string) (id string, result verified) {
+// verify returns the public id that the value of a cookie of that role stands for, or "" if the cookie is not genuine.
+func (k *checker) verify(of role, value string) (id string, result verified) {
 	if len(value) > maxValue {
 		return "", malformed
 	}
@@ -94,7 +94,7 @@ func looksSigned(plain []byte) bool {
 // signed returns the date and the secret, in base64, if they were signed with the key of mac; if not, text is nil.
 // ok is true if, in addition, the signature is not too old. A signed date comes from one of our servers, so a date in the
 // future only means that the clocks of two servers differ.
-func (k *checker) signed(of kind, mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
+func (k *checker) signed(of role, mac hash.Hash, plain []byte) (date time.Time, text []byte, ok bool) {
 	unix, rest, _ := bytes.Cut(plain, []byte("|"))
 	text, signature, found := bytes.Cut(rest, []byte("|"))
 	if !found {

@@ -95,7 +95,7 @@ func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) 
 				if codec.Decode(name, cookie.Value, &b) != nil || len(b) != 32 {
 					continue
 				}
-				if came := (cameID{idOf(b), kind(k)}); !slices.Contains(ids, came) {
+				if came := (cameID{idOf(b), role(k)}); !slices.Contains(ids, came) {
 					ids = append(ids, came)
 				}
 			}
@@ -136,7 +136,7 @@ func (h *wideHash) Sum(b []byte) []byte {
 func TestTheComparisonOfSignaturesLeaksNothing(t *testing.T) {
 	t.Parallel()
 	var summed time.Time
-	k := newChecker([kinds]string{"sid-login", "sid"}, nil, math.MaxInt64)
+	k := newChecker([roles]string{"sid-login", "sid"}, nil, math.MaxInt64)
 	verify := func(signature []byte) (genuine bool, took time.Duration) {
 		_, _, genuine = k.signed(guest, &wideHash{&summed}, append([]byte("1|c2VjcmV0|"), signature...))
 		return genuine, time.Since(summed)

@@ -141,9 +141,9 @@ func (c *commit) logOut(ctx context.Context) error {
 		}
 		rq.saved = true
 	}
-	for k := range kinds {
-		if rq.came[k] || rq.cookie(k) != nil {
-			rq.changes().cookies[k] = s.cookies.deletion(k)
+	for of := range roles {
+		if rq.came[of] || rq.cookie(of) != nil {
+			rq.changes().cookies[of] = s.cookies.deletion(of)
 		}
 	}
 	rq.markEnded()
@@ -167,8 +167,8 @@ func (c *commit) beginID(ctx context.Context) error {
 		login = &records.Login{Arrived: rq.identity.loginArrived(user), Instead: c.takeOver(moved)}
 		ctx = records.WithLogin(ctx, login)
 	}
-	id, k := key.publicID(), c.newKind(key)
-	cookie, err := rq.sessions.cookies.issue(k, key.raw(), record.Own)
+	id, of := key.publicID(), c.newRole(key)
+	cookie, err := rq.sessions.cookies.issue(of, key.raw(), record.Own)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (c *commit) beginID(ctx context.Context) error {
 	}
 	rq.identity.setID(id)
 	rq.identity.setStored(record.Created, record.Own)
-	rq.setCookie(k, cookie)
+	rq.setCookie(of, cookie)
 	rq.origin, rq.saved = locked, true
 	return nil
 }
@@ -221,11 +221,11 @@ func (c *commit) storeNew(ctx context.Context, id string, record *records.Record
 	return err
 }
 
-// newKind returns the kind of the session whose id begins.
-func (c *commit) newKind(key cookieKey) kind {
+// newRole returns the role of the session whose id begins.
+func (c *commit) newRole(key cookieKey) role {
 	switch {
 	case c.rq.sessions.cookies.token != nil:
-		return kindOf(key.publicID())
+		return roleOf(key.publicID())
 	case c.change.Renewed:
 		return member
 	}
@@ -277,11 +277,11 @@ func (c *commit) beginRecord() records.Record {
 
 // setCookie makes the response set the cookie of a session that has begun. The guest that has become a member has
 // no use for the guest's cookie any more, also if it did not come with this request.
-func (rq *request) setCookie(k kind, cookie *http.Cookie) {
+func (rq *request) setCookie(of role, cookie *http.Cookie) {
 	c := &rq.sessions.cookies
-	if k == member && c.token == nil {
+	if of == member && c.token == nil {
 		rq.changes().cookies[guest] = c.deletion(guest)
 	}
-	rq.kind, rq.changes().cookies[k] = k, cookie
+	rq.role, rq.changes().cookies[of] = of, cookie
 	rq.lookAtTransport()
 }

@@ -61,7 +61,7 @@ func (c *commit) endSuccessor(ctx context.Context, id, spared, how string) error
 
 // A successor is the session that an id which came with the request has become.
 type successor struct {
-	came   kind   // of the id
+	came   role   // of the id
 	id     string // of the session now
 	record records.Record
 }
@@ -73,13 +73,13 @@ func (c *commit) successors(ctx context.Context) (all []successor, err error) {
 	if c.change.User == "" {
 		return nil, nil
 	}
-	for k := range kinds {
-		id, record, err := rq.sessions.successor(ctx, rq.moved(k).to)
+	for of := range roles {
+		id, record, err := rq.sessions.successor(ctx, rq.moved(of).to)
 		switch {
 		case errors.Is(err, store.ErrUnavailable):
 			return nil, err
 		case err == nil && id != "" && id != rq.identity.knownID():
-			all = append(all, successor{k, id, record})
+			all = append(all, successor{of, id, record})
 		}
 	}
 	return all, nil

@@ -370,7 +370,7 @@ func (rq *request) cameWithAny() bool {
 	}
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	return rq.came != [kinds]bool{}
+	return rq.came != [roles]bool{}
 }
 
 // describe says which request it was, when that is over.

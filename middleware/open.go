@@ -85,7 +85,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	o.claims = true
 	for i, came := range ids {
-		rq.came[came.kind] = true
+		rq.came[came.role] = true
 		others := ids[i+1:]
 		if len(others) > 0 && s.dead.known(came.id) {
 			o.foundDead()
@@ -97,8 +97,8 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 		}
 		moved, hasMoved := errors.AsType[*records.Moved](err)
 		switch {
-		case hasMoved && rq.moved(came.kind).id == "":
-			rq.changes().moved[came.kind] = movedID{came.id, moved.To}
+		case hasMoved && rq.moved(came.role).id == "":
+			rq.changes().moved[came.role] = movedID{came.id, moved.To}
 		case hasMoved:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrGone):
 			o.foundDead()
@@ -107,12 +107,12 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			}
 		default:
 			rq.identity.setID(came.id)
-			rq.kind = came.kind
+			rq.role = came.role
 			for _, other := range others {
-				rq.came[other.kind] = true
+				rq.came[other.role] = true
 			}
 			if err == nil {
-				o.reportOthers(came.kind, others)
+				o.reportOthers(came.role, others)
 			}
 			return record, err
 		}
@@ -120,7 +120,7 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	// Never adopt an id that an attacker may have chosen: if a session is created, it gets a new id. In mode Lazy
 	// an earlier try may have found the session, so its id is removed.
 	rq.identity.setID("")
-	rq.origin, rq.kind = none, guest
+	rq.origin, rq.role = none, guest
 	return records.Record{}, nil
 }
 
@@ -240,7 +240,7 @@ func (o *opening) replaceCorrupt(err error) (*session.Session, error) {
 	rq, corrupt := o.rq, errors.Is(err, store.ErrCorrupt)
 	if corrupt && rq.origin == optimistic { // only a record that is locked may be replaced
 		rq.first, o.lock = nil, true
-		return o.decode(o.choose([]cameID{{rq.identity.knownID(), rq.kind}}))
+		return o.decode(o.choose([]cameID{{rq.identity.knownID(), rq.role}}))
 	}
 	rq.lookAtError(err)
 	ask := rq.sessions.options.OnCorrupt
@@ -290,14 +290,14 @@ func (s *Sessions) sessionOf(record records.Record, k keep.Keeper, readOnly bool
 	return opened, nil
 }
 
-// reportOthers writes a log line if another of the request's cookies of a kind opens a session, too. Either the
+// reportOthers writes a log line if another of the request's cookies of the same role opens a session, too. Either the
 // application has moved its cookie to another path or domain, or an attacker has planted a cookie: see
 // SECURITY.md. This costs a round trip for each cookie that is not known to be dead, but only one if Redis is
 // unavailable.
-func (o *opening) reportOthers(k kind, others []cameID) {
+func (o *opening) reportOthers(of role, others []cameID) {
 	s := o.rq.sessions
 	for _, other := range others {
-		if other.kind != k || s.dead.known(other.id) {
+		if other.role != of || s.dead.known(other.id) {
 			continue
 		}
 		_, err := s.look(o.ctx, other.id)

@@ -143,7 +143,7 @@ func (c *commit) saveUnlocked(ctx context.Context) error {
 		return c.conflict("other Sessions inside have saved something", err)
 	}
 	rq.log(slog.LevelDebug, "again", "handler runs again, since another request has changed the session")
-	rq.hold, first.next = nil, &secondRun{id: cameID{id, rq.kind}, hold: hold, err: err}
+	rq.hold, first.next = nil, &secondRun{id: cameID{id, rq.role}, hold: hold, err: err}
 	return errDiscarded
 }
 

@@ -53,7 +53,7 @@ func (c *commit) remember(ctx context.Context) error {
 	rq.hold, hold.Record.Own = nil, own
 	err = hold.SaveContent(ctx, c.change.Snapshot)
 	if err == nil {
-		rq.changes().cookies[rq.kind], rq.saved = cookie, true
+		rq.changes().cookies[rq.role], rq.saved = cookie, true
 		rq.identity.setStored(hold.Record.Created, own)
 	}
 	return err
@@ -66,30 +66,30 @@ func (c *commit) remember(ctx context.Context) error {
 func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {
 	c := &rq.sessions.cookies
 	switch {
-	case rq.cookie(rq.kind) == nil && c.token != nil:
+	case rq.cookie(rq.role) == nil && c.token != nil:
 		return nil, nil
 	case rq.begun && c.token == nil:
 		return nil, errCookieLate
-	case rq.cookie(rq.kind) != nil:
-		return c.reissue(rq.kind, rq.cookie(rq.kind).Value, own)
+	case rq.cookie(rq.role) != nil:
+		return c.reissue(rq.role, rq.cookie(rq.role).Value, own)
 	}
 	id, came := rq.identity.knownID(), ""
-	c.eachVerified(rq.base, func(k kind, value, found string, _ verified) {
-		if k == rq.kind && found == id && id != "" {
+	c.eachVerified(rq.base, func(of role, value, found string, _ verified) {
+		if of == rq.role && found == id && id != "" {
 			came = cmp.Or(came, value)
 		}
 	})
 	if came == "" {
 		return nil, errCookieGone
 	}
-	return c.reissue(rq.kind, came, own)
+	return c.reissue(rq.role, came, own)
 }
 
-// withValue returns the cookie of a kind with that value. If Remember has set the session's end, the cookie lasts until
+// withValue returns the cookie of a role with that value. If Remember has set the session's end, the cookie lasts until
 // then. Otherwise it lasts for as long as the options say.
-func (c *cookies) withValue(k kind, value string, own *records.Times) *http.Cookie {
+func (c *cookies) withValue(of role, value string, own *records.Times) *http.Cookie {
 	cookie := c.pattern
-	cookie.Name, cookie.Value = c.names[k], value
+	cookie.Name, cookie.Value = c.names[of], value
 	if own != nil && !own.Until.IsZero() {
 		left := (time.Until(own.Until) + time.Second - 1) / time.Second // rounded up: the cookie must not end before the session
 		cookie.MaxAge = int(max(1, left))
@@ -100,19 +100,19 @@ func (c *cookies) withValue(k kind, value string, own *records.Times) *http.Cook
 // reissue returns a cookie with a genuine value, for a response that sets it again. The value stays the same if
 // its signature lasts until the session's end and was made with the newest key. Otherwise reissue signs the value
 // anew: an older key will be removed at some time.
-func (c *cookies) reissue(k kind, value string, own *records.Times) (*http.Cookie, error) {
+func (c *cookies) reissue(of role, value string, own *records.Times) (*http.Cookie, error) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)
 	plain, _ := strictBase64.DecodeString(value) // it was verified
 	for age, mac := range check.macs {
-		date, text, ok := check.signed(k, mac, plain)
+		date, text, ok := check.signed(of, mac, plain)
 		switch {
 		case !ok:
 		case age == 0 && (own == nil || own.Until.Before(date.Add(keep.LongestCookie))):
-			return c.withValue(k, value, own), nil
+			return c.withValue(of, value, own), nil
 		default:
 			raw, _ := base64.URLEncoding.DecodeString(string(text))
-			return c.issue(k, raw, own)
+			return c.issue(of, raw, own)
 		}
 	}
 	return nil, errCookieGone // its signature has expired by now

@@ -65,8 +65,8 @@ type request struct {
 	first       *firstRun        // not nil if the handler runs without the lock: see optimistic.go
 	waited      time.Duration    // for the lock, in all tries of this opening
 	origin      origin
-	kind        kind        // of the session; guest if there is none
-	came        [kinds]bool // there is a genuine cookie of the kind
+	role        role        // of the session; guest if there is none
+	came        [roles]bool // there is a genuine cookie of the role
 	startFailed bool        // a session.Start has failed
 	passive     bool        // the request does not count as use: see Passive
 
@@ -88,8 +88,8 @@ func (rq *request) storeContext() context.Context {
 
 // idChanges is what has happened to ids, before the request and by it, and whom it must tell.
 type idChanges struct {
-	moved   [kinds]movedID      // the ids that came with the request and have moved
-	cookies [kinds]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
+	moved   [roles]movedID      // the ids that came with the request and have moved
+	cookies [roles]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
 	events  []idEvent           // for which hooks must be called after the next commit
 }
 
@@ -108,13 +108,13 @@ func (rq *request) addEvent(e idEvent) {
 	rq.seen.did(e)
 }
 
-// moved returns the id of a kind that came with the request and has moved, or the zero movedID. It is called with mu
+// moved returns the id of a role that came with the request and has moved, or the zero movedID. It is called with mu
 // held.
-func (rq *request) moved(k kind) movedID {
+func (rq *request) moved(of role) movedID {
 	if rq.idChanges == nil {
 		return movedID{}
 	}
-	return rq.idChanges.moved[k]
+	return rq.idChanges.moved[of]
 }
 
 // cookies returns those that the response sets or deletes, or nil. It is called with mu held.
@@ -125,12 +125,12 @@ func (rq *request) cookies() []*http.Cookie {
 	return rq.idChanges.cookies[:]
 }
 
-// cookie returns that of a kind, or nil. It is called with mu held.
-func (rq *request) cookie(k kind) *http.Cookie {
+// cookie returns that of a role, or nil. It is called with mu held.
+func (rq *request) cookie(of role) *http.Cookie {
 	if rq.idChanges == nil {
 		return nil
 	}
-	return rq.idChanges.cookies[k]
+	return rq.idChanges.cookies[of]
 }
 
 // SessionID implements keep.Keeper.

@@ -48,7 +48,7 @@ func (rq *request) lookAtCookies(came []cameID, unknown int) {
 	}
 	// The signature contains the name of the cookie. So the same session comes with a second name only if other
 	// Sessions have signed that name.
-	if slices.ContainsFunc(came, func(c cameID) bool { return c.kind == guest && isOfUser(c.id) }) {
+	if slices.ContainsFunc(came, func(c cameID) bool { return c.role == guest && isOfUser(c.id) }) {
 		rq.warn("shared_name", 1, "the cookie of a guest leads to the session of a logged-in user: other Sessions with the same Keys "+
 			"have a member's cookie, or a token, of this name: give each Sessions its own Options.Cookie.Name",
 			slog.String("cookie", s.cookies.names[guest]))

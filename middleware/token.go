@@ -89,18 +89,18 @@ func (s *Sessions) Token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("middleware: Token after a commit that failed: %w", rq.err)
 	case rq.session == nil, !rq.origin.isStored():
 		return "", errNoToken
-	case rq.cookie(rq.kind) == nil:
+	case rq.cookie(rq.role) == nil:
 		if id, ok := s.ID(came); !ok || id != rq.identity.knownID() {
 			return "", errNoToken // the handler has changed the header with the token
 		}
 		_, own := rq.identity.stored()
-		cookie, err := s.cookies.reissue(rq.kind, came, own)
+		cookie, err := s.cookies.reissue(rq.role, came, own)
 		if err != nil {
 			return "", err
 		}
-		rq.changes().cookies[rq.kind] = cookie // so that the response is not cached
+		rq.changes().cookies[rq.role] = cookie // so that the response is not cached
 	}
-	return rq.cookie(rq.kind).Value, nil
+	return rq.cookie(rq.role).Value, nil
 }
 
 // ID returns the public ID of the session that a token stands for, or false if the token is not genuine. It is
@@ -111,7 +111,7 @@ func (s *Sessions) ID(token string) (string, bool) {
 	return id, id != ""
 }
 
-// idOf returns the public id that a token stands for, or the value of a cookie of either kind, or "".
+// idOf returns the public id that a token stands for, or the value of a cookie of either role, or "".
 func (c *cookies) idOf(value string) (id string, result verified) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)

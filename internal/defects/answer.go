@@ -34,8 +34,8 @@ var secretDefects = []defect{
 		seenBy(faults("TestForgedCookies"))},
 	{"P9", "an unknown id is adopted",
 		edits(
-			overlay.In("middleware", "opening.choose").After("q.origin, q.kind = none, guest", "if len($1) > 0 {\n\tq.identity.setID($1[0].id)\n}"),
-			overlay.In("middleware", "commit.beginID").After("i, k := e.publicID(), c.newKind(e)", "if $recv.do == create {\n\ti = $recv.rq.SessionID()\n}")),
+			overlay.In("middleware", "opening.choose").After("q.origin, q.role = none, guest", "if len($1) > 0 {\n\tq.identity.setID($1[0].id)\n}"),
+			overlay.In("middleware", "commit.beginID").After("i, k := e.publicID(), c.newRole(e)", "if $recv.do == create {\n\ti = $recv.rq.SessionID()\n}")),
 		seenBy(tests("middleware", "TestAnUnknownIDIsNotAdopted"))},
 	{"P11", "the secret is the key in Redis",
 		edits(overlay.In("internal/secret", "IDOf").Return("base64.RawURLEncoding.EncodeToString($1), nil")),

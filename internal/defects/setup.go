@@ -28,7 +28,7 @@ var setupDefects = []defect{
 		edits(overlay.In("middleware", "request.lookAtCookies").Drop("s.secureOverHTTP.Store(true)")),
 		seenBy(tests("middleware", "TestASecureCookieThatComesBackIsNoMistake"))},
 	{"P17", "the log does not tell of two Sessions with one name",
-		edits(overlay.In("middleware", "request.lookAtCookies").Replace("c.kind == guest && isOfUser(c.id)", "false && c.kind == guest")),
+		edits(overlay.In("middleware", "request.lookAtCookies").Replace("c.role == guest && isOfUser(c.id)", "false && c.role == guest")),
 		seenBy(tests("middleware", "TestTheLogTellsOfTwoSessionsWithOneName"))},
 	{"P17", "each request makes a line about the same mistake in the set-up",
 		edits(overlay.In("middleware", "New").Replace("newDamper(1, time.Minute)", "newDamper(10, time.Minute)")),
