@@ -54,7 +54,7 @@ import (
 //
 // The second run has its own request, response, context and session. The request is a deep copy of the first
 // run's request at its beginning: header, URL, forms, trailers. Only the values in the context are shared, and
-// the state of a chi router among them is put back: see routing.go. What the first run has done to its response and
+// the state of a chi router among them is put back: see chi.go. What the first run has done to its response and
 // the connection is discarded: see draft.go. But an informational response, such as 103, has been sent. The first
 // run's context ends before the second run begins, so a goroutine that is left of the first run sees that end. Such
 // a goroutine cannot change the second run's session. Nor can it change the response by the first run's
