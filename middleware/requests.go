@@ -135,23 +135,3 @@ func sortRequests(all []Request) {
 		return cmp.Or(first[a.Session].Compare(first[b.Session]), cmp.Compare(a.Session, b.Session))
 	})
 }
-
-// route returns the request's method and route.
-func (rq *request) route() string {
-	method, route := rq.name()
-	if route == "" {
-		return method
-	}
-	return method + " " + route
-}
-
-// all returns those who are watched now.
-func (w *watch) all() (all []watchEntry) {
-	for i := range w.shards {
-		in := &w.shards[i]
-		in.mu.Lock()
-		all = append(all, in.entries...)
-		in.mu.Unlock()
-	}
-	return all
-}

@@ -84,6 +84,17 @@ func (w *watch) isEmpty() bool {
 	return true
 }
 
+// all returns those who are watched now.
+func (w *watch) all() (all []watchEntry) {
+	for i := range w.shards {
+		in := &w.shards[i]
+		in.mu.Lock()
+		all = append(all, in.entries...)
+		in.mu.Unlock()
+	}
+	return all
+}
+
 // due returns those who are due in this round, and makes them due again in a second.
 func (w *watch) due(round uint32) (all []watchEntry) {
 	for i := range w.shards {
