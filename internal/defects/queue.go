@@ -49,11 +49,11 @@ var queueDefects = []defect{
 // Within a process, callers wait in line.
 var waitDefects = []defect{
 	{"P5", "any number may wait",
-		edits(overlay.In("internal/lease", "Lines.Enter").Replace("t.Options.MaxWaiters", "1 << 40")),
+		edits(overlay.In("internal/lease", "Lines.join").Replace("t.Options.MaxWaiters", "1 << 40")),
 		seenBy(tests("internal/lease", "TestCallersAreFull"), simulation("crowd"))},
 	{"P5", "a wait lasts longer than LockWait",
 		edits(overlay.In("internal/lease", "Ticket.remains").Replace("t.Options.Wait", "(3 * t.Options.Wait)"),
-			overlay.In("internal/lease", "Lines.Enter").Replace("t.came.Add(t.Options.Wait)", "t.came.Add(3 * t.Options.Wait)"),
+			overlay.In("internal/lease", "Lines.join").Replace("t.came.Add(t.Options.Wait)", "t.came.Add(3 * t.Options.Wait)"),
 			overlay.In("internal/lease", "contest.try").Replace("max(o.Wait, o.Timeout)", "max(3*o.Wait, o.Timeout)")),
 		seenBy(simulation("calm"), faults("TestClockJumpsBackwards"))},
 	{"P5", "a try that begins late gets the whole time of a round trip",

@@ -1,15 +1,11 @@
 package lease
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // Lines are the waiting lines of one process, one for each key. They know nothing of Redis.
@@ -57,88 +53,6 @@ type line[W any] struct {
 	place   *place // in Redis's queue; nil: it has none
 }
 
-// A Holder is the last known holder of a lock. The zero value means that none is known.
-type Holder struct {
-	Token string
-	Lease *Lease // if this process holds it
-
-	granted time.Time // when the lock was granted to a ticket of this process, whose token is not known; or zero
-	label   string    // of that ticket
-	ends    time.Time // when the lease ends, if another process holds it
-}
-
-// left returns how long the holder's lease still lasts. It must not be called with Lines.mu held, since it locks the
-// owner's mutex.
-func (h Holder) left() time.Duration {
-	if h.Lease != nil {
-		return h.Lease.Validity()
-	}
-	return time.Until(h.ends)
-}
-
-// A Ticket is one caller in line. If it could not use what it was granted, it may enter again: then it has its old
-// place in line, and the rest of its time.
-type Ticket[W any] struct {
-	Who     W // the caller; an owner prepares it before it grants the key
-	Key     string
-	Label   string
-	Options *Options // by WithDefaults; shared by many, and not changed
-	Context context.Context
-	Found   *Found // for observers; nil: nobody wants to know. See fill
-
-	lines  *Lines[W]
-	line   *line[W] // since the last Enter
-	came   time.Time
-	called chan outcome
-	alarm  Alarm
-}
-
-// A Found is what a ticket has found when it came.
-type Found struct {
-	Ahead  int    // how many tickets stood before it in line
-	token  string // of the holder; empty if there is none, or its token is not known
-	label  string // of the holder if only its label is known, otherwise of the head; empty if there is neither
-	filled bool
-}
-
-// Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
-// label of the head, which was acquiring the lock.
-func (f *Found) Behind() (label, process string) {
-	if owner, known := ParseToken(f.token); known {
-		return owner.Label, Elsewhere(owner)
-	}
-	return excerpt.Printable(f.label, maxLabel), ""
-}
-
-// fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
-// nobody wants to know, or if it was filled in before.
-func (f *Found) fill(ahead int, h Holder, head string) {
-	switch {
-	case f == nil || f.filled:
-	case !h.granted.IsZero(): // by this process: its token is not known yet
-		*f = Found{ahead, "", h.label, true}
-	default:
-		*f = Found{ahead, h.Token, head, true}
-	}
-}
-
-// show shows a ticket how things stand with its key.
-func (at *line[W]) show(t *Ticket[W]) {
-	ahead, head := len(at.waiting), ""
-	if at.head != nil {
-		ahead++
-		head = at.head.Label
-	}
-	t.Found.fill(ahead, at.holder, head)
-}
-
-// An outcome ends a wait. If it is zero, the ticket was granted the key.
-type outcome struct {
-	head bool
-	late bool // the ticket has waited for Options.Wait
-	err  error
-}
-
 // Enter waits in line. Then the ticket was granted the key or, if head is true, is the head, and its caller must call
 // Compete. After an error nothing is left to undo.
 func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
@@ -160,36 +74,7 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 			return false, t.waitError(held(ErrTimeout, h))
 		}
 	}
-	l.mu.Lock()
-	at := l.keys[t.Key]
-	if t.Found != nil && at != nil && !again {
-		at.show(t)
-	}
-	switch {
-	case l.closed != nil:
-		err = l.closed
-	case at == nil:
-		if l.keys == nil {
-			l.keys = make(map[string]*line[W])
-		}
-		t.line = &line[W]{head: t}
-		l.keys[t.Key] = t.line
-		head = true
-	case len(at.waiting) >= t.Options.MaxWaiters && !again:
-		err = held(ErrTooManyWaiters, at.holder)
-	default:
-		if t.called == nil {
-			t.called = make(chan outcome, 1) // has room, so that the goroutine that calls does not wait
-		}
-		i := len(at.waiting)
-		for i > 0 && t.came.Before(at.waiting[i-1].came) {
-			i--
-		}
-		at.waiting, t.line = slices.Insert(at.waiting, i, t), at
-		end := t.came.Add(t.Options.Wait)
-		l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
-	}
-	l.mu.Unlock()
+	head, err = l.join(t, again)
 	if err == nil && !head {
 		head, err = t.wait()
 	}
@@ -199,30 +84,38 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 	return head, nil
 }
 
-// wait returns when the ticket was called, or has left the line by itself.
-func (t *Ticket[W]) wait() (head bool, err error) {
-	select {
-	case c := <-t.called:
-		if c.late {
-			c.err = cmp.Or(t.ended(), t.timeout())
-		}
-		return c.head, c.err
-	case <-t.Context.Done():
+// join makes a ticket the head of its key or, if there is a head or an owner already, puts it into the line: behind those
+// that came before it.
+func (l *Lines[W]) join(t *Ticket[W], again bool) (head bool, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.keys[t.Key]
+	if t.Found != nil && at != nil && !again {
+		at.show(t)
 	}
-	err = t.ended()
-	if t.lines.remove(t) {
-		return false, err
-	}
-	// The call came at the same moment. If the key was granted, the caller has it, and finds that its context has
-	// ended. A ticket that became the head leaves.
-	c := <-t.called
 	switch {
-	case c.head:
-		t.lines.Leave(t.Key, &t.alarm).quit(0)
-		return false, err
-	case c.err != nil || c.late:
-		return false, err
+	case l.closed != nil:
+		return false, l.closed
+	case at == nil:
+		if l.keys == nil {
+			l.keys = make(map[string]*line[W])
+		}
+		t.line = &line[W]{head: t}
+		l.keys[t.Key] = t.line
+		return true, nil
+	case len(at.waiting) >= t.Options.MaxWaiters && !again:
+		return false, held(ErrTooManyWaiters, at.holder)
 	}
+	if t.called == nil {
+		t.called = make(chan outcome, 1) // has room, so that the goroutine that calls does not wait
+	}
+	i := len(at.waiting)
+	for i > 0 && t.came.Before(at.waiting[i-1].came) {
+		i--
+	}
+	at.waiting, t.line = slices.Insert(at.waiting, i, t), at
+	end := t.came.Add(t.Options.Wait)
+	l.waits.set(&l.mu, &t.alarm, t, end, end.Add(maxSlack))
 	return false, nil
 }
 
@@ -237,14 +130,6 @@ func (l *Lines[W]) remove(t *Ticket[W]) bool {
 	t.line.waiting = slices.Delete(t.line.waiting, i, i+1)
 	t.alarm.cancel()
 	return true
-}
-
-// Ring is called by the alarm. It ends the wait of a ticket that has waited for Options.Wait, unless the ticket was
-// called.
-func (t *Ticket[W]) Ring() {
-	if t.lines.remove(t) {
-		t.called <- outcome{late: true}
-	}
 }
 
 // pop removes and returns the first ticket.
@@ -377,44 +262,4 @@ func (l *Lines[W]) holder(key string) Holder {
 		return at.holder
 	}
 	return Holder{}
-}
-
-// ended returns why the wait of a ticket has ended, or nil. A context with a deadline would tell the same, but costs
-// each wait 0.7 µs and 4 allocations.
-func (t *Ticket[W]) ended() error {
-	if cause := context.Cause(t.Context); cause != nil {
-		return cause
-	}
-	if closed := t.lines.isClosed(); closed != nil {
-		return closed
-	}
-	if t.remains() <= 0 {
-		return t.timeout()
-	}
-	return nil
-}
-
-// timeout returns an ErrTimeout, with the holder if one is known.
-func (t *Ticket[W]) timeout() error {
-	return held(ErrTimeout, t.lines.holder(t.Key))
-}
-
-// remains returns the rest of Options.Wait.
-func (t *Ticket[W]) remains() time.Duration { return time.Until(t.came.Add(t.Options.Wait)) }
-
-// patience returns remains, or less if the caller's context ends sooner.
-func (t *Ticket[W]) patience() time.Duration {
-	left := t.remains()
-	if end, ok := t.Context.Deadline(); ok {
-		left = min(left, time.Until(end))
-	}
-	return left
-}
-
-// waitError returns the error of a wait that err has ended.
-func (t *Ticket[W]) waitError(err error) error {
-	if closed := t.lines.isClosed(); closed != nil && errors.Is(err, ErrUnavailable) {
-		err = closed // closed is the cause, whatever error the client returns
-	}
-	return fmt.Errorf("waited %v for %s: %w", time.Since(t.came).Round(time.Millisecond), excerpt.Of(t.Key), err)
 }

@@ -2,11 +2,8 @@ package lease
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
-
-	"github.com/a2139e8d/latchkey/internal/excerpt"
 )
 
 // Options are those of package locker, which documents and checks them.
@@ -18,10 +15,6 @@ type Options struct {
 	Label                         string
 	Span                          time.Duration // by WithDefaults: for how long a lock is taken
 }
-
-// HeldError adds the owner of a lock to err, an ErrTimeout or ErrTooManyWaiters. Package locker sets it: the error is a
-// locker.HeldError.
-var HeldError = func(err error, _ Owner, _ time.Duration) error { return err }
 
 // Defaults of [Options].
 const (
@@ -48,32 +41,6 @@ func (o Options) WithDefaults() Options {
 	o.Span = WholeMillis(min(o.Lease, o.MaxHold))
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: time.Millisecond, Max: 16 * time.Millisecond})
 	return o
-}
-
-// held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h.
-func held(err error, h Holder) error {
-	owner, ours := h.Owner()
-	switch {
-	case h.Token != "" && !ours:
-		return fmt.Errorf("%w: %w", err, ErrForeign)
-	case !ours:
-		return err
-	}
-	// The holder's clock may be a little ahead of ours.
-	return HeldError(err, owner, max(0, time.Since(owner.Since)).Round(time.Millisecond))
-}
-
-// Owner returns what is known of the holder. It returns false if nothing is known, or another program has taken the lock.
-func (h Holder) Owner() (Owner, bool) {
-	switch {
-	case h == Holder{}:
-		return Owner{}, false
-	case h.granted.IsZero():
-		return ParseToken(h.Token)
-	}
-	owner := ThisProcess()
-	owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.granted
-	return owner, true
 }
 
 // A Policy is how to wait for a lock that another process holds; see locker.Policy.

@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
+)
+
+// A Ticket is one caller in line. If it could not use what it was granted, it may enter again: then it has its old
+// place in line, and the rest of its time.
+type Ticket[W any] struct {
+	Who     W // the caller; an owner prepares it before it grants the key
+	Key     string
+	Label   string
+	Options *Options // by WithDefaults; shared by many, and not changed
+	Context context.Context
+	Found   *Found // for observers; nil: nobody wants to know. See fill
+
+	lines  *Lines[W]
+	line   *line[W] // since the last Enter
+	came   time.Time
+	called chan outcome
+	alarm  Alarm
+}
+
+// A Found is what a ticket has found when it came.
+type Found struct {
+	Ahead  int    // how many tickets stood before it in line
+	token  string // of the holder; empty if there is none, or its token is not known
+	label  string // of the holder if only its label is known, otherwise of the head; empty if there is neither
+	filled bool
+}
+
+// Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
+// label of the head, which was acquiring the lock.
+func (f *Found) Behind() (label, process string) {
+	if owner, known := ParseToken(f.token); known {
+		return owner.Label, Elsewhere(owner)
+	}
+	return excerpt.Printable(f.label, maxLabel), ""
+}
+
+// fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
+// nobody wants to know, or if it was filled in before.
+func (f *Found) fill(ahead int, h Holder, head string) {
+	switch {
+	case f == nil || f.filled:
+	case !h.granted.IsZero(): // by this process: its token is not known yet
+		*f = Found{ahead, "", h.label, true}
+	default:
+		*f = Found{ahead, h.Token, head, true}
+	}
+}
+
+// show shows a ticket how things stand with its key.
+func (at *line[W]) show(t *Ticket[W]) {
+	ahead, head := len(at.waiting), ""
+	if at.head != nil {
+		ahead++
+		head = at.head.Label
+	}
+	t.Found.fill(ahead, at.holder, head)
+}
+
+// An outcome ends a wait. If it is zero, the ticket was granted the key.
+type outcome struct {
+	head bool
+	late bool // the ticket has waited for Options.Wait
+	err  error
+}
+
+// wait returns when the ticket was called, or has left the line by itself.
+func (t *Ticket[W]) wait() (head bool, err error) {
+	select {
+	case c := <-t.called:
+		if c.late {
+			c.err = cmp.Or(t.ended(), t.timeout())
+		}
+		return c.head, c.err
+	case <-t.Context.Done():
+	}
+	err = t.ended()
+	if t.lines.remove(t) {
+		return false, err
+	}
+	// The call came at the same moment. If the key was granted, the caller has it, and finds that its context has
+	// ended. A ticket that became the head leaves.
+	c := <-t.called
+	switch {
+	case c.head:
+		t.lines.Leave(t.Key, &t.alarm).quit(0)
+		return false, err
+	case c.err != nil || c.late:
+		return false, err
+	}
+	return false, nil
+}
+
+// Ring is called by the alarm. It ends the wait of a ticket that has waited for Options.Wait, unless the ticket was
+// called.
+func (t *Ticket[W]) Ring() {
+	if t.lines.remove(t) {
+		t.called <- outcome{late: true}
+	}
+}
+
+// ended returns why the wait of a ticket has ended, or nil. A context with a deadline would tell the same, but costs
+// each wait 0.7 µs and 4 allocations.
+func (t *Ticket[W]) ended() error {
+	if cause := context.Cause(t.Context); cause != nil {
+		return cause
+	}
+	if closed := t.lines.isClosed(); closed != nil {
+		return closed
+	}
+	if t.remains() <= 0 {
+		return t.timeout()
+	}
+	return nil
+}
+
+// timeout returns an ErrTimeout, with the holder if one is known.
+func (t *Ticket[W]) timeout() error {
+	return held(ErrTimeout, t.lines.holder(t.Key))
+}
+
+// remains returns the rest of Options.Wait.
+func (t *Ticket[W]) remains() time.Duration { return time.Until(t.came.Add(t.Options.Wait)) }
+
+// patience returns remains, or less if the caller's context ends sooner.
+func (t *Ticket[W]) patience() time.Duration {
+	left := t.remains()
+	if end, ok := t.Context.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	return left
+}
+
+// waitError returns the error of a wait that err has ended.
+func (t *Ticket[W]) waitError(err error) error {
+	if closed := t.lines.isClosed(); closed != nil && errors.Is(err, ErrUnavailable) {
+		err = closed // closed is the cause, whatever error the client returns
+	}
+	return fmt.Errorf("waited %v for %s: %w", time.Since(t.came).Round(time.Millisecond), excerpt.Of(t.Key), err)
+}
