@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/lease"
+)
 
 // cluster checks that all slots are served, and that a lost shard affects only its own sessions.
 func (d *diagnosis) cluster() {
@@ -30,13 +34,11 @@ func (d *diagnosis) cluster() {
 	d.halfMoved()
 }
 
-const slots = 16384
-
 // slots says why a node does not serve all slots. redis-cli --cluster fix is only for slots that belong to no node:
 // while a master is away, it refuses, or gives up that master's sessions.
 func (d *diagnosis) slots() {
 	const name = "cluster_state"
-	state, free := d.info[name], slots-d.number("cluster_slots_assigned")
+	state, free := d.info[name], lease.Slots-d.number("cluster_slots_assigned")
 	lost := d.number("cluster_slots_fail") + d.number("cluster_slots_pfail")
 	switch {
 	case len(d.away) > 0:
@@ -46,7 +48,7 @@ func (d *diagnosis) slots() {
 		}
 		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, %s", state, isOrAre(d.away), itOrThem(d.away), hope)
 	case free > 0:
-		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, slots).
+		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, lease.Slots).
 			do("redis-cli --cluster fix " + d.entry)
 	case lost > 0:
 		d.say(wrong, name, "cluster_state is %s, and it does not hear the masters of %d slots, which this program can reach: wait some seconds; "+

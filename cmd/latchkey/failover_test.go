@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
@@ -102,7 +103,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 // The newest view counts: of two that know all slots, the one with the latest claim.
 func TestNewestView(t *testing.T) {
 	t.Parallel()
-	all := []share{{0, slots - 1}}
+	all := []share{{0, lease.Slots - 1}}
 	stale := view{lines: []clusterLine{{address: "old:1", master: true, shares: all, epoch: 3}}}
 	fresh := view{lines: []clusterLine{{address: "new:1", master: true, shares: all, epoch: 4}, {address: "old:1", epoch: 3}}}
 	alone := view{lines: []clusterLine{{address: "reset:1", master: true, epoch: 9}}}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/internal/subprocess"
@@ -292,7 +293,7 @@ func inAFailover(t *testing.T) string {
 	}
 	begin(t, st, first, "{}")
 	login(t, st, "ann", "", 1)
-	ofFirst, ofAnn := c.Owner(t, slotOf(keyOf(first))), c.Owner(t, slotOf(listKeyOf("ann")))
+	ofFirst, ofAnn := c.Owner(t, lease.Slot(keyOf(first))), c.Owner(t, lease.Slot(listKeyOf("ann")))
 	i := slices.IndexFunc(c.Nodes[:3], func(n *redistest.Server) bool { return n != ofFirst && n != ofAnn })
 	lost := c.Nodes[i]
 	for _, n := range c.Nodes {
@@ -326,7 +327,7 @@ func (l *lostShard) lostUser() string {
 // first returns the first name whose key is on the master that is lost: the second of three.
 func (l *lostShard) first(name func(i int) (name, key string)) string {
 	for i := range 30 {
-		if n, key := name(i); slotOf(key)*3/redistest.Slots == 1 {
+		if n, key := name(i); lease.Slot(key)*3/redistest.Slots == 1 {
 			return n
 		}
 	}

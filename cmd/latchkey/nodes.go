@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/redis/rueidis"
 )
 
@@ -123,9 +124,9 @@ func (n *node) serves(ctx context.Context) error {
 
 // ownKey returns a key in one of the node's slots. No session has it.
 func (n *node) ownKey() (key string) {
-	for i := range 20 * slots { // enough for a node with one slot
+	for i := range 20 * lease.Slots { // enough for a node with one slot
 		key = n.redis.o.Prefix + "{" + strconv.Itoa(i) + "}"
-		if n.line.has(slotOf(key)) {
+		if n.line.has(lease.Slot(key)) {
 			break
 		}
 	}
@@ -181,8 +182,11 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	}
 	dials.Wait()
 	slices.SortFunc(all, func(a, b *node) int {
-		if a.replica != b.replica {
-			return map[bool]int{false: -1, true: 1}[a.replica]
+		switch {
+		case b.replica && !a.replica:
+			return -1
+		case a.replica && !b.replica:
+			return 1
 		}
 		return strings.Compare(a.address, b.address)
 	})
@@ -241,7 +245,7 @@ func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 		return r.explained(err)
 	}
 	for _, n := range masters {
-		if !n.line.has(slotOf(key)) {
+		if !n.line.has(lease.Slot(key)) {
 			continue
 		}
 		now := n.err
@@ -254,24 +258,4 @@ func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 		return n.explained(now)
 	}
 	return r.explained(err)
-}
-
-// slotOf returns the slot of a key, by the part in braces: CRC-16 with the polynomial 0x1021.
-func slotOf(key string) int {
-	if _, rest, ok := strings.Cut(key, "{"); ok {
-		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
-			key = tag
-		}
-	}
-	var crc uint16
-	for _, b := range []byte(key) {
-		crc ^= uint16(b) << 8
-		for range 8 {
-			carry := crc & 0x8000
-			if crc <<= 1; carry != 0 {
-				crc ^= 0x1021
-			}
-		}
-	}
-	return int(crc % slots)
 }

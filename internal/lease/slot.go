@@ -9,7 +9,11 @@ import (
 // On a cluster, all keys of one lock must be in one slot. The slot of a key follows from its hash tag, the text in its
 // first braces. If it has no hash tag, the slot follows from the whole key.
 
-const slots = 1 << 14
+// Slots is how many there are.
+const Slots = 1 << 14
+
+// Slot returns the slot of a key.
+func Slot(key string) int { return slot(hashed(key)) }
 
 // HashTag returns a hash tag, without its braces, that is in the slot of key: the tag of key or, if key has none, key
 // itself. If key has a brace in the wrong place, it can be no tag, and the tag is a number.
@@ -45,14 +49,14 @@ func slot(hashed string) int {
 			}
 		}
 	}
-	return int(crc) % slots
+	return int(crc) % Slots
 }
 
 // numberIn returns the least number that is in a slot.
 func numberIn(slot int) string { return strconv.Itoa(numbers()[slot]) }
 
 var numbers = sync.OnceValue(func() []int {
-	found, missing := make([]int, slots), slots
+	found, missing := make([]int, Slots), Slots
 	for n := 1; missing > 0; n++ {
 		if s := slot(strconv.Itoa(n)); found[s] == 0 {
 			found[s] = n
