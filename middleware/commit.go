@@ -148,7 +148,7 @@ func (rq *request) abandon(by string) {
 		rq.committed, rq.err = true, errAbandoned
 		rq.seen.abandoned()
 	case rq.err != nil && rq.err != errDiscarded: // the handler has panicked since its commit has failed
-		rq.seen.failed(rq.err, ruleOf(rq.err).kind)
+		rq.seen.failed(rq.err)
 	}
 	if rq.session != nil {
 		_, _ = keep.Close(rq.session, by) // closes it; its changes are not wanted

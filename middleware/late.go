@@ -23,7 +23,7 @@ func (rq *request) ChangedLate(method, key, sealed string) {
 	if conn := rq.hijacked.Load(); conn != nil {
 		_ = (*conn).Close() // the only way to cut this response off
 	}
-	rq.seen.failed(err, "late")
+	rq.seen.failed(err)
 	rq.log(slog.LevelError, "late", "session changed after it was saved; the change is lost",
 		slog.String("call", method), keyAttr(key), slog.String("saved_by", sealed),
 		slog.String("rule", "a session is saved before the first byte of the response: change it before "+sealed))

@@ -41,7 +41,7 @@ func (s *Sessions) logLine(ctx context.Context, level slog.Level, kind, message 
 // logFailure logs an error that becomes the response.
 func (rq *request) logFailure(err error) {
 	rule := ruleOf(err)
-	rq.seen.failed(err, rule.kind)
+	rq.seen.failed(err)
 	rq.identity.mu.Lock()
 	mode := rq.mode
 	rq.identity.mu.Unlock()

@@ -280,9 +280,9 @@ func (n *notes) released() {
 }
 
 // failed notes that the session's part of the request has failed.
-func (o *observation) failed(err error, kind string) {
+func (o *observation) failed(err error) {
 	if n := o.lock(); n != nil {
-		n.event.Err, n.event.Kind, n.event.Outcome = err, kind, "failed"
+		n.event.Err, n.event.Kind, n.event.Outcome = err, ruleOf(err).kind, "failed"
 		o.mu.Unlock()
 	}
 }

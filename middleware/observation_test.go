@@ -31,7 +31,7 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		rq.seen.foundDead(1)
 		rq.seen.committed(save, nil)
 		rq.seen.abandoned()
-		rq.seen.failed(nil, "")
+		rq.seen.failed(nil)
 		rq.seen.released()
 		rq.seen.tell()
 		rq.seen.finish()

@@ -70,7 +70,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		u.session, err = s.sessionOf(u.record, u, false, nil)
 	}
 	if err != nil {
-		seen.failed(err, ruleOf(err).kind)
+		seen.failed(err)
 		return err
 	}
 	seen.opened(id, locked)
@@ -84,7 +84,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	do, err := u.saveUpdate(ctx)
 	region.end()
 	if err != nil {
-		seen.failed(err, ruleOf(err).kind)
+		seen.failed(err)
 	}
 	seen.committed(do, err)
 	if u.hold == nil {
