@@ -40,7 +40,7 @@ func (d deferred) Unwrap() error { return d.error }
 
 // ended returns the error of a round trip that was deferred until ctx ended.
 func (d deferred) ended(ctx context.Context) error {
-	if ctx.Err() == context.DeadlineExceeded {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return d.tooLong()
 	}
 	return d.refused() // the caller has left
