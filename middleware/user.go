@@ -149,14 +149,11 @@ func (s *Sessions) mayLogIn(ctx context.Context, user string) {
 	}
 }
 
-// maxDevice is how many bytes are kept of what Options.Device returns.
-const maxDevice = 256
-
 // device returns what Options.Device says of a request that logs in.
 func (s *Sessions) device(r *http.Request) string {
 	if s.options.Device == nil {
 		return ""
 	}
 	text := s.options.Device(r)
-	return strings.ToValidUTF8(text[:min(len(text), maxDevice)], "")
+	return strings.ToValidUTF8(text[:min(len(text), records.MaxDevice)], "")
 }

@@ -83,8 +83,8 @@ func newTagger(key []byte) func(name string) [tagBytes]byte {
 	}
 }
 
-// nobody is the epoch in the mark of a user without sessions. No session has it.
-const nobody = "000000000000000"
+// nobody is the epoch in the mark of a user without sessions. No session that is stored has it.
+const nobody = noEpoch
 
 // alive reports whether the session with these keys and this epoch is alive according to its user's mark.
 func alive(mark string, keys sessionKeys, epoch string) bool {
