@@ -17,12 +17,13 @@ import (
 func (c *commit) changeID(ctx context.Context) (err error) {
 	rq, s := c.rq, c.rq.sessions
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
-		rq.stepOut()
+		entered := rq.stepOut() != ""
 		defer func() {
 			if err == nil {
 				rq.watch()
-			} else {
-				rq.stepIn()
+			}
+			if entered {
+				rq.stepIn(err == nil && !rq.origin.isStored())
 			}
 		}()
 	}

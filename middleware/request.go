@@ -52,7 +52,6 @@ type request struct {
 	late         atomic.Pointer[error]    // the first change that came after the commit
 	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 	commitFailed atomic.Bool              // and its error becomes the response
-	endsItself   atomic.Bool              // the handler has ended its own session by End, EndAll or Update, or is about to
 
 	holds atomic.Int64 // since when it holds its session, in Unix ns; 0: it does not; waitsForLock: see requests.go
 

@@ -90,13 +90,13 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 		return errUnknown
 	}
 	back := s.stepAside(ctx)
-	id, err := s.store.EndPresent(ctx, id, s.terms)
+	present, err := s.store.EndPresent(ctx, id, s.terms)
 	if err != nil {
 		back()
 		return err
 	}
-	back(id)
-	s.happened(ctx, endOf(id, "end"))
+	back(id, present)
+	s.happened(ctx, endOf(present, "end"))
 	return nil
 }
 

@@ -24,8 +24,8 @@ import (
 //     So a request without a session is never watched.
 //   - It leaves when its handler has returned, or when its session has ended.
 //   - It steps out while a commit gives its session another id, or ends it, and while its handler ends sessions by End,
-//     EndAll or Update: what the request itself does must not end its own context. If the session goes on, the request
-//     steps in again, with the id that the session has then.
+//     EndAll or Update: what the request itself does must not end its own context. Then it steps in again, with the id
+//     that the session has then. If it has ended its own session, it is passed over until its commit begins another.
 //
 // To enter and to leave costs no allocation and no command, since nearly all requests are over before the watch asks
 // for them. Requests are in one of several shards, so that they rarely wait for each other.
@@ -57,7 +57,8 @@ type watchEntry struct {
 	rq    *request
 	id    string // of its session as far as the watch knows: the session may have moved since the request has opened it
 	due   uint32 // the round that asks for it
-	out   bool   // it has stepped out
+	out   int    // how often it has stepped out, and not in again: goroutines of a handler may end sessions at once
+	over  bool   // it has ended its session itself
 	asked bool   // a round has asked for it, with this id, and there is no answer yet
 }
 
@@ -78,8 +79,8 @@ func newWatch(st *records.Engine, terms records.Terms) *watch {
 	return w
 }
 
-// watch makes the request enter, or step in again, with the id that its session has now, if that is stored. It does
-// nothing if the handler has returned. It is called with request.mu held.
+// watch makes the request enter, or gives the watch the id that its session has now, if that is stored. It does nothing
+// if the handler has returned. It is called with request.mu held.
 func (rq *request) watch() {
 	if !rq.origin.isStored() {
 		return
@@ -91,7 +92,7 @@ func (rq *request) watch() {
 	switch at := rq.watched.at; {
 	case at > 0:
 		e := &in.entries[at-1]
-		e.id, e.out, e.asked = id, false, e.asked && e.id == id
+		e.id, e.over, e.asked = id, false, e.asked && e.id == id
 	case at == 0:
 		in.entries = append(in.entries, watchEntry{rq: rq, id: id, due: due})
 		rq.watched.at = int32(len(in.entries))
@@ -104,30 +105,41 @@ func (rq *request) watch() {
 
 // stepOut makes the watch pass the request over until it steps in again. It returns the id of its session, or "" if it
 // has not entered.
-func (rq *request) stepOut() (id string) { return rq.step(true) }
+func (rq *request) stepOut() (id string) {
+	rq.onEntry(func(e *watchEntry) { e.out++; id = e.id })
+	return id
+}
 
-// stepIn undoes stepOut: the session goes on as it was. If its id has changed, call watch.
-func (rq *request) stepIn() { rq.step(false) }
+// stepIn undoes one stepOut. If the session's id has changed, call watch before. over says that the request has ended the
+// session itself.
+func (rq *request) stepIn(over bool) {
+	rq.onEntry(func(e *watchEntry) { e.out--; e.over = e.over || over })
+}
+
+// isAside reports whether the request has stepped out, or has ended its session itself.
+func (rq *request) isAside() (aside bool) {
+	rq.onEntry(func(e *watchEntry) { aside = e.isAside() })
+	return aside
+}
+
+func (e *watchEntry) isAside() bool { return e.out > 0 || e.over }
 
 // hasMoved reports whether the watch has followed the session to another id than the one that this request has opened.
 // Redis forgets a move after a minute, and the watch does not.
-func (rq *request) hasMoved() bool {
-	in, opened := &rq.sessions.watch.shards[rq.watched.shard], rq.identity.knownID()
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	at := rq.watched.at
-	return at > 0 && in.entries[at-1].id != opened
+func (rq *request) hasMoved() (moved bool) {
+	opened := rq.identity.knownID()
+	rq.onEntry(func(e *watchEntry) { moved = e.id != opened })
+	return moved
 }
 
-func (rq *request) step(out bool) (id string) {
+// onEntry calls f with the request's entry, if it has entered and has not left. The shard's mutex is held.
+func (rq *request) onEntry(f func(*watchEntry)) {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if at := rq.watched.at; at > 0 {
-		e := &in.entries[at-1]
-		e.out, id = out, e.id
+		f(&in.entries[at-1])
 	}
-	return id
 }
 
 // leaveWatch makes the request leave for good, since its handler has returned or its session has ended. It returns false
@@ -168,7 +180,7 @@ func (rq *request) endIfLost() {
 // lost ends the context, since the lock is lost. If the lock was lost with the session, that is the cause.
 func (rq *request) lost(why error) {
 	if records.Ended(why) {
-		if rq.endsItself.Load() {
+		if rq.isAside() {
 			return
 		}
 		if rq.leaveWatch() { // otherwise the watch has told it
@@ -187,21 +199,17 @@ func (rq *request) endedOpen() {
 }
 
 // stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller calls back with
-// the ids that were ended, and the other requests step in again. So a handler goes on that ends its own session.
+// the ids that were ended, and the requests step in again. So a handler goes on that ends its own session.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	out := make(map[*request]string) // the id with which each is watched
 	for rq := range s.requestsOn(ctx) {
 		if id := rq.stepOut(); id != "" {
-			rq.endsItself.Store(true)
 			out[rq] = id
 		}
 	}
 	return func(ended ...string) {
 		for rq, id := range out {
-			if !slices.Contains(ended, id) {
-				rq.endsItself.Store(false)
-				rq.stepIn()
-			}
+			rq.stepIn(slices.Contains(ended, id))
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (w *watch) due(round uint32) (all []watchEntry) {
 		in.mu.Lock()
 		for j := range in.entries {
 			e := &in.entries[j]
-			if !e.out && !e.asked && int32(round-e.due) >= 0 { // the numbers may have wrapped around
+			if !e.isAside() && !e.asked && int32(round-e.due) >= 0 { // the numbers may have wrapped around
 				e.due, e.asked = round+watchPeriod, true
 				all = append(all, *e)
 			}
@@ -198,7 +198,7 @@ func (w *watch) follow(e watchEntry, now string) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	there := in.still(e)
-	if there == nil || there.out {
+	if there == nil || there.isAside() {
 		return false
 	}
 	there.id = now

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +80,42 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 				u.Destroy()
 				return nil
 			}))
+		}, true},
+		"End, and then another": {func(w world) error {
+			err := w.site.sessions.End(w.r.Context(), w.s.ID())
+			_ = w.site.sessions.End(w.r.Context(), otherID)
+			return err
+		}, true},
+		"EndAll twice": {func(w world) error {
+			_, err := w.site.sessions.EndAll(w.r.Context(), "ann")
+			_, again := w.site.sessions.EndAll(w.r.Context(), "ann")
+			return errors.Join(err, again)
+		}, true},
+		"End, at once with others": {func(w world) error {
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() { _ = w.site.sessions.End(w.r.Context(), otherID) })
+			}
+			err := w.site.sessions.End(w.r.Context(), w.s.ID())
+			all.Wait()
+			return err
+		}, true},
+		"Destroy, and EndAll": {func(w world) error {
+			w.s.Destroy()
+			err := w.s.Commit(w.r.Context())
+			_, ending := w.site.sessions.EndAll(w.r.Context(), "ann")
+			return errors.Join(err, ending)
+		}, true},
+		"End, and a Renew that fails": {func(w world) error {
+			err := w.site.sessions.End(w.r.Context(), w.s.ID())
+			w.s.Renew()
+			_ = w.s.Commit(w.r.Context())
+			return err
+		}, true},
+		"End of the id before a Renew": {func(w world) error {
+			before := w.s.ID()
+			w.s.Renew()
+			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.End(w.r.Context(), before))
 		}, true},
 		"EndAll but this": {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann", w.s.ID()); return err }, false},
 		"End of another":  {func(w world) error { w.site.sessions.End(w.r.Context(), otherID); return nil }, false},
