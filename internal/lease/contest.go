@@ -132,8 +132,10 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 	if end, ok := c.Context.Deadline(); ok && !time.Now().Before(end) {
 		<-c.Context.Done() // the context's timer may be a little late
 	}
+	ended := context.Cause(c.Context)
 	switch {
 	case !scripting.TimedOut(err) || scripting.Moving(err) || errors.Is(c.Context.Err(), context.DeadlineExceeded):
+	case ended != nil && errors.Is(err, ended): // the cause is the caller's own: perhaps the silence of another Redis
 	case c.hurried: // the wait has ended: Redis was silent only for the rest of it, which says nothing
 		err = fmt.Errorf("%w: %w", c.timeout(), err)
 	default:
@@ -141,7 +143,7 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 		// the last ticket long after its own Wait.
 		c.lines.Dismiss(c.Key, err)
 	}
-	if ended := context.Cause(c.Context); ended != nil && !errors.Is(err, ended) {
+	if ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
 	return err

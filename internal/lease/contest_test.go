@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -335,6 +336,24 @@ func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
 		synctest.Wait()
 		next := wait(t.Context(), &g, &f, Options{})
 		wantError(t, (<-hurried).err, context.DeadlineExceeded)
+		mustUnlock(t, (<-next).lease)
+	})
+}
+
+// A caller goes because something else was silent, as in an errgroup: the next one is not sent away with it.
+func TestTheCauseOfACallersEndIsNoVerdictOnRedis(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
+		var g Locks // of another process
+		ctx, cancel := context.WithCancelCause(t.Context())
+		goes := wait(ctx, &g, &f, Options{})
+		synctest.Wait()
+		next := wait(t.Context(), &g, &f, Options{})
+		synctest.Wait()
+		why := fmt.Errorf("another Redis: %w", errSilent)
+		cancel(why)
+		wantError(t, (<-goes).err, why)
+		mustUnlock(t, l)
 		mustUnlock(t, (<-next).lease)
 	})
 }

@@ -165,7 +165,7 @@ func (t *tenure) admit(ctx context.Context, h *Hold) (again bool, err error) {
 		// The caller has left, after it waited for one round trip. It must not wait for another.
 		again = true
 		if t.vacate(now) {
-			t.fail(context.Cause(ctx), "")
+			t.fail(ctx.Err(), "") // and not the cause, which may be the silence of another Redis
 		}
 	case ctx.Err() != nil || !t.term.Held(now):
 		t.leave(ctx, h, now)
