@@ -64,7 +64,7 @@ func (b *backlog) run() {
 			ended = true
 			return
 		}
-		b.sessions.tell(context.WithoutCancel(next.ctx), []Event{next.event}, []*backlog{b}, 0)
+		b.sessions.tell(context.WithoutCancel(next.ctx), []Event{next.event}, []*backlog{b})
 	}
 }
 
@@ -84,21 +84,27 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 }
 
 // tell tells observers of events: of each event all observers, before the next. If an observer panics, that is logged,
-// and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine ends. call is the number of the
-// call of Observe to begin with: 0, or the one behind the call that panicked.
-func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog, call int) {
-	if len(to) == 0 {
-		return
+// and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine ends.
+func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog) {
+	s.tellFrom(ctx, 0, events, to)
+}
+
+// tellFrom begins with a call of Observe: they are counted from 0.
+func (s *Sessions) tellFrom(ctx context.Context, call int, events []Event, to []*backlog) {
+	for call < len(events)*len(to) {
+		call = s.tellUntilPanic(ctx, call, events, to)
 	}
-	done := false
+}
+
+// tellUntilPanic returns the call behind the last one that it has made.
+func (s *Sessions) tellUntilPanic(ctx context.Context, from int, events []Event, to []*backlog) (call int) {
+	call, exits := from, true
 	defer func() {
-		if done {
-			return
-		}
 		if v := recover(); v != nil {
 			s.logObserver("an observer has panicked", slog.Any("panic", v))
+		} else if exits {
+			s.tellFrom(ctx, call, events, to)
 		}
-		s.tell(ctx, events, to, call)
 	}()
 	o := call % len(to)
 	for _, e := range events[call/len(to):] {
@@ -108,7 +114,8 @@ func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog, call
 		}
 		o = 0
 	}
-	done = true
+	exits = false
+	return call
 }
 
 func (s *Sessions) logObserver(message string, attr slog.Attr) {

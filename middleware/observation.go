@@ -52,6 +52,12 @@ type notes struct {
 	exchanges [2]ExchangeEvent
 }
 
+// A handler may do as much as it likes before its request is told of. These bound what that takes.
+const (
+	maxHolds = 64   // of the request's event
+	maxKept  = 1024 // events
+)
+
 var usedNotes = sync.Pool{New: func() any { return new(notes) }}
 
 // observe begins an observation of something that arrived then, or returns nil if nobody wants to know.
@@ -157,7 +163,11 @@ func (o *observation) waited(label string, d time.Duration, inVain error, now ti
 	} else {
 		h.Released, h.Kind = now, ruleOf(inVain).kind
 	}
-	n.event.Holds = append(n.event.Holds, h)
+	if all := n.event.Holds; len(all) == maxHolds {
+		all[maxHolds-1] = h
+	} else {
+		n.event.Holds = append(all, h)
+	}
 	o.mu.Unlock()
 }
 
@@ -327,7 +337,7 @@ func (o *observation) tell() {
 		kept := n.kept
 		n.kept, n.keeping, n.lent = nil, false, n.lent || len(kept) > 0
 		o.mu.Unlock()
-		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs, 0)
+		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs)
 	}
 }
 
@@ -356,7 +366,7 @@ func (o *observation) finish() {
 		e.Done = n.now()
 		n.kept = append(n.kept, e)
 	}
-	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs, 0)
+	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs)
 	if !n.lent { // nor after a runtime.Goexit, which does not come here
 		*n = notes{}
 		usedNotes.Put(n)

@@ -22,12 +22,23 @@ func (o *observation) Exchanged(x records.Exchange) {
 	if x.Holds > 0 {
 		n.stored = x.Began.Add(x.Took)
 	}
-	if n.keeping {
+	if o.keeps(n) {
 		n.exchange(x)
 	} else {
 		o.passOn(newExchangeEvent(x))
 	}
 	o.mu.Unlock()
+}
+
+// keeps reports whether the next event is kept. If too many are, the backlogs get them all. It is called with mu held.
+func (o *observation) keeps(n *notes) bool {
+	if n.keeping && len(n.kept) >= maxKept {
+		for _, e := range n.kept {
+			o.passOn(e)
+		}
+		n.kept, n.keeping, n.lent = nil, false, true
+	}
+	return n.keeping
 }
 
 func newExchangeEvent(x records.Exchange) *ExchangeEvent { return (*ExchangeEvent)(&x) }
@@ -52,7 +63,7 @@ func (o *observation) Noticed(notice *records.Notice) {
 		o.passOn(e)
 		return
 	}
-	if n.keeping && e.What != "lost" {
+	if e.What != "lost" && o.keeps(n) {
 		n.kept = append(n.kept, e)
 	} else {
 		o.passOn(e)

@@ -20,9 +20,10 @@ import (
 // goroutine, that goroutine tells the events so far, and may do so after the RequestEvent.
 //
 // All other events are told in order by one goroutine for each observer. Most of them belong to no request, such as a
-// lease that is extended. Four kinds belong to a request:
+// lease that is extended. Five kinds belong to a request:
 //
 //   - a lost lock
+//   - what happens before a commit, if that makes more than 1,024 events
 //   - what happens after a commit in the middle of the handler
 //   - what a handler in mode None does with the Sessions
 //   - what happens in a goroutine that outlives the request
@@ -100,7 +101,8 @@ type RequestEvent struct {
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
 	// Holds has an entry for each time that the request has asked for the lock: none if it only reads, and more than one if
-	// it has opened its session again, or tried in vain. Queue and Behind above are those of the first.
+	// it has opened its session again, or tried in vain. After 64 times, Holds has the first 63 and the last. Queue and
+	// Behind above are those of the first.
 	Holds []Hold
 
 	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
