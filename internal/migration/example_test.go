@@ -1,9 +1,12 @@
 package migration
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
@@ -22,6 +25,25 @@ func oldManager() *scs.SessionManager { return nil }
 
 func oldStore() *sessions.CookieStore { return nil }
 
+// deployed is when the program began to use Latchkey.
+var deployed time.Time
+
+func endedAll(context.Context, int) (time.Time, error) { return time.Time{}, nil }
+
+func adopt(ctx context.Context, s *session.Session) error {
+	user, ok := session.Get[int](s, "userID")
+	if !ok {
+		return nil
+	}
+	ended, err := endedAll(ctx, user) // from your database: when the password was last changed
+	if err != nil || ended.After(deployed) {
+		s.Clear() // the visitor has to log in again
+		return err
+	}
+	s.Login(strconv.Itoa(user)) // from now on EndAll knows the session
+	return nil
+}
+
 func ExampleFromSCS() {
 	old := oldManager() // your *scs.SessionManager, with the Store, Codec and Cookie that it has now
 
@@ -31,7 +53,7 @@ func ExampleFromSCS() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", FromSCS(sessions, old, sessions.Handler(mux))))
+	log.Fatal(http.ListenAndServe(":8080", FromSCS(sessions, old, adopt, sessions.Handler(mux))))
 }
 
 func ExampleFromGorilla() {
@@ -43,7 +65,7 @@ func ExampleFromGorilla() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", FromGorilla(ours, old, "shop", ours.Handler(mux))))
+	log.Fatal(http.ListenAndServe(":8080", FromGorilla(ours, old, "shop", adopt, ours.Handler(mux))))
 }
 
 func ExampleLoggedIn() {

@@ -27,36 +27,35 @@ func OptionsOfGorilla(old *sessions.Options) middleware.Options {
 	return o
 }
 
-// movedMark is the key by which an old session says that it was moved.
-const movedMark = "latchkey/migration: moved"
-
 // FromGorilla gives visitors who come with the cookie name of a gorilla store, and without a
 // session of Latchkey, one with the same values. It goes around Sessions.Handler.
-func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, next http.Handler) http.Handler {
+func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, adopt Adopt, next http.Handler) http.Handler {
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
 		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode() && !hasUnknownType(err)) {
 			return err // otherwise the store is unavailable
 		}
-		drop := *was.Options
-		if _, moved := was.Values[movedMark]; !was.IsNew && !moved {
-			// The old session ends in a minute, so that requests that are under way with its cookie
-			// find it, and a copy of the cookie is useless after the logout. A CookieStore stores
-			// no session that could be ended.
-			was.Values[movedMark] = true
-			was.Options.MaxAge = 60
-			if err := old.Save(r, unsent{}, was); err != nil {
-				return err
-			}
-		}
+		before, _ := was.Values[movedTo].(string)
 		for key, value := range was.Values {
-			if key, ok := key.(string); ok && key != movedMark {
+			if key, ok := key.(string); ok && key != movedTo {
 				s.Set(key, value)
 			}
 		}
+		if err := keep(r.Context(), ours, s, before, adopt); err != nil {
+			return err
+		}
+		drop := *was.Options
 		drop.MaxAge = -1
 		http.SetCookie(w, sessions.NewCookie(name, "", &drop))
-		return nil
+		if was.IsNew || before != "" {
+			return nil
+		}
+		// The old session ends in an hour, not at once: this response may be lost, and
+		// requests may be under way with the old cookie. A CookieStore stores no session
+		// that could be ended.
+		was.Values[movedTo] = s.ID()
+		was.Options.MaxAge = 3600
+		return old.Save(r, unsent{}, was)
 	})
 }
 

@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/session"
 )
 
 // Visitors who are logged in with the old library stay logged in, with all values, and get a cookie of
@@ -40,24 +43,39 @@ func TestABurstOfFirstRequests(t *testing.T) {
 	})
 }
 
-// The old cookie is worthless a minute later: for a thief, and after the logout. A session that exists
-// only in its cookie cannot be ended.
-func TestTheOldCookieEnds(t *testing.T) {
+// The first response may be lost, or have no cookie: the visitor has an hour to come again.
+func TestTheFirstResponseIsLost(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
-		old := v.Jar.Cookies(s.address)
+		s.visitor(v.Jar.Cookies(s.address)...).want("/me", 200, ann)
+		redistest.Elapse(time.Hour - time.Second)
 		v.want("/me", 200, ann)
-		redistest.Elapse(50 * time.Second)
-		s.visitor(old...).want("/me", 200, ann) // this does not extend it
-		redistest.Elapse(11 * time.Second)
+		redistest.Elapse(time.Hour)
 		v.want("/me", 200, ann)
-		v.want("/logout", 200, "")
-		v.want("/me", 200, nobody)
+	})
+}
+
+// The old cookie is worthless an hour later, and at once after a logout or a login. A session that exists only in
+// its cookie cannot be ended.
+func TestTheOldCookieEnds(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
 		after := nobody
 		if !s.ends {
 			after = ann
 		}
-		s.visitor(old...).want("/me", 200, after)
+		for _, paths := range [][]string{{"/logout"}, {"/me", "/logout"}, {"/login"}, {"/me", "/login"}, {"/me"}} {
+			v := s.ann()
+			old := v.Jar.Cookies(s.address)
+			for _, path := range paths {
+				v.want(path, 200, "*")
+			}
+			if paths[len(paths)-1] == "/me" {
+				redistest.Elapse(time.Hour - time.Second)
+				s.visitor(old...).want("/me", 200, ann) // this does not extend it
+				redistest.Elapse(2 * time.Second)
+			}
+			s.visitor(old...).want("/me", 200, after)
+		}
 	})
 }
 
@@ -99,6 +117,69 @@ func TestTheOldRedisIsAway(t *testing.T) {
 		}
 		redis.Fake(func(r *fakeredis.Server) { r.Loading = false })
 		v.want("/me", 200, ann)
+	})
+}
+
+// If the new session cannot be stored, or the program's own check fails, no visitor is logged out either.
+func TestTheMoveFails(t *testing.T) {
+	each(t, func(s *site, old *redistest.Server) {
+		v := s.ann()
+		s.redis.Fake(func(r *fakeredis.Server) { r.Loading = true })
+		v.want("/me", 503, "*")
+		s.redis.Fake(func(r *fakeredis.Server) { r.Loading = false })
+		s.adopt = func(context.Context, *session.Session) error { return errors.New("the database is away") }
+		if res := v.want("/me", 503, "*"); res.Header.Get("Retry-After") == "" {
+			s.Error("there is no Retry-After")
+		}
+		s.adopt = func(context.Context, *session.Session) error {
+			old.Fake(func(r *fakeredis.Server) { r.Loading = true })
+			return nil
+		}
+		if s.ends {
+			v.want("/me", 503, "*") // the old session is not ended
+		}
+		v.want("/me", 200, ann)
+	})
+}
+
+// The program may log a moved visitor in: then EndAll ends the session, and the old cookie is worthless.
+func TestAdoptLogsIn(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		s.adopt = func(_ context.Context, s *session.Session) error {
+			s.Login("ann")
+			return nil
+		}
+		v := s.ann()
+		old := v.Jar.Cookies(s.address)
+		v.want("/me", 200, ann)
+		if n, err := s.sessions.EndAll(s.Context(), "ann"); n != 1 || err != nil {
+			s.Errorf("EndAll ended %d, error %v", n, err)
+		}
+		v.want("/me", 200, nobody)
+		if s.ends {
+			s.visitor(old...).want("/me", 200, nobody)
+		}
+	})
+}
+
+// The program may refuse an old session: its visitor is not logged in, now or later.
+func TestAdoptRefuses(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		refused := 0
+		s.adopt = func(_ context.Context, s *session.Session) error {
+			if user, _ := session.Get[string](s, "user"); user == "ann" {
+				refused++
+				s.Clear()
+			}
+			return nil
+		}
+		v := s.ann()
+		old := v.Jar.Cookies(s.address)
+		v.want("/me", 200, nobody)
+		if v.has(s.cookie) || v.has("sid") || refused != 1 {
+			s.Errorf("refused %d times, the cookies are %v", refused, v.Jar.Cookies(s.address))
+		}
+		s.visitor(old...).want("/me", 200, nobody)
 	})
 }
 

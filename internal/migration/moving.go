@@ -4,12 +4,22 @@ package migration
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
+
+// Adopt is what the program does with the values of an old session before they are stored. It may Clear them, so that
+// the visitor has to log in again, or call Login. If it returns an error, the request gets a 503, and the old cookie stays.
+type Adopt func(ctx context.Context, s *session.Session) error
+
+// movedTo is the key of an old session for the ID of the session to which it was moved.
+const movedTo = "latchkey/migration: moved to"
 
 // moving returns next with a step before it: a request with an old cookie, but without a session of
 // Latchkey, gets a session that move has filled. When next sees the request, the session is stored and
@@ -22,8 +32,9 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			return
 		}
 		if err := move(w, r, s); err != nil {
-			slog.ErrorContext(r.Context(), "an old session cannot be moved", "error", err)
-			s.Clear()
+			slog.ErrorContext(r.Context(), "an old session cannot be moved", "cookie", oldCookie, "error", err)
+			s.Discard()
+			w.Header().Set("Retry-After", "1") // seconds
 			http.Error(w, "Please try again.", http.StatusServiceUnavailable)
 		}
 	}))
@@ -50,6 +61,29 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 		next.ServeHTTP(uncached{w}, r)
 		uncached{w}.forbid() // if nothing was written
 	})
+}
+
+// keep stores s, which has the values of an old session, unless adopt clears it. A nil adopt changes nothing.
+//
+// An old session may come again, from a browser that has lost the first response. Then before is the ID of the
+// session to which it was moved. If that session has ended or got another ID, by a logout or a login, the old
+// cookie is worthless, and nothing is stored.
+func keep(ctx context.Context, sessions *middleware.Sessions, s *session.Session, before string, adopt Adopt) error {
+	var err error
+	if before != "" {
+		_, err = sessions.Peek(ctx, before)
+	}
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrMoved) {
+		s.Clear()
+		err = nil
+	}
+	if err == nil && adopt != nil && s.Len() > 0 {
+		err = adopt(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Commit(ctx)
 }
 
 // An answer keeps a response until it is clear whether to send it.

@@ -42,7 +42,7 @@ type library struct {
 	options middleware.Options
 }
 
-type mover func(s *middleware.Sessions, next http.Handler) http.Handler
+type mover func(s *middleware.Sessions, adopt Adopt, next http.Handler) http.Handler
 
 // libraries are all the libraries, with their sessions in r.
 var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
@@ -89,8 +89,10 @@ func newSCS(t *testing.T, r *redistest.Server) (*scs.SessionManager, library) {
 	return manager, library{
 		cookie: manager.Cookie.Name,
 		login:  manager.LoadAndSave(http.HandlerFunc(login)),
-		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromSCS(s, manager, next) },
-		ends:   true,
+		move: func(s *middleware.Sessions, adopt Adopt, next http.Handler) http.Handler {
+			return FromSCS(s, manager, adopt, next)
+		},
+		ends: true,
 
 		options: OptionsOfSCS(manager),
 	}
@@ -111,8 +113,10 @@ func fromGorilla(store sessions.Store, options *sessions.Options, ends bool) lib
 	return library{
 		cookie: name,
 		login:  http.HandlerFunc(login),
-		move:   func(s *middleware.Sessions, next http.Handler) http.Handler { return FromGorilla(s, store, name, next) },
-		ends:   ends,
+		move: func(s *middleware.Sessions, adopt Adopt, next http.Handler) http.Handler {
+			return FromGorilla(s, store, name, adopt, next)
+		},
+		ends: ends,
 
 		options: OptionsOfGorilla(options),
 	}

@@ -28,7 +28,7 @@ const endsAt = "latchkey/migration: ends at"
 
 // FromSCS gives visitors who come with a cookie of scs, and without a session of Latchkey, one
 // with the same values. It goes around Sessions.Handler.
-func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.Handler) http.Handler {
+func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, adopt Adopt, next http.Handler) http.Handler {
 	name := old.Cookie.Name
 	return moving(sessions, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		cookie, err := r.Cookie(name)
@@ -39,27 +39,32 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, next http.H
 		if err != nil {
 			return err
 		}
-		keys := old.Keys(ctx)
+		before, keys := old.PopString(ctx, movedTo), old.Keys(ctx)
 		if len(keys) > 0 && !old.Exists(ctx, endsAt) {
-			// The old session ends in a minute, so that requests that are under way with its cookie
-			// find it, and a copy of the cookie is useless after the logout.
-			end, soon := old.Deadline(ctx), time.Now().Add(time.Minute)
-			old.Put(ctx, endsAt, end.UnixMilli())
-			if soon.Before(end) {
-				old.SetDeadline(ctx, soon)
-			}
-			if _, _, err := old.Commit(ctx); err != nil {
-				return err
-			}
+			old.Put(ctx, endsAt, old.Deadline(ctx).UnixMilli())
 		}
 		for _, key := range old.Keys(ctx) {
 			s.Set(key, old.Get(ctx, key))
 		}
-		if left := time.Until(time.UnixMilli(old.GetInt64(ctx, endsAt))); old.GetBool(ctx, "__rememberMe") && left > 0 {
+		left := time.Until(time.UnixMilli(old.GetInt64(ctx, endsAt)))
+		if left > 0 && old.GetBool(ctx, "__rememberMe") {
 			s.Remember(left) // RememberMe of scs
 		}
+		if err := keep(r.Context(), sessions, s, before, adopt); err != nil {
+			return err
+		}
 		old.WriteSessionCookie(ctx, w, "", time.Time{}) // the browser deletes it
-		return nil
+		if len(keys) == 0 || before != "" {
+			return nil
+		}
+		// The old session ends in an hour, not at once: this response may be lost, and
+		// requests may be under way with the old cookie.
+		old.Put(ctx, movedTo, s.ID())
+		if soon := time.Now().Add(time.Hour); soon.Before(old.Deadline(ctx)) {
+			old.SetDeadline(ctx, soon)
+		}
+		_, _, err = old.Commit(ctx)
+		return err
 	})
 }
 

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,7 +26,10 @@ type site struct {
 	*testing.T
 	library
 	*httptest.Server
-	address *url.URL
+	address  *url.URL
+	redis    *redistest.Server // Latchkey's
+	sessions *middleware.Sessions
+	adopt    Adopt
 }
 
 // each runs a test with all libraries, in fake time. Their sessions are in one Redis, Latchkey's in
@@ -75,22 +79,32 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	mux.HandleFunc("/write", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("written", true)
 	})
+	mux.HandleFunc("/login", func(_ http.ResponseWriter, r *http.Request) {
+		session.FromContext(r.Context()).Login("ann")
+	})
 	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
 	})
+	site := &site{T: t, library: l, redis: redis, sessions: sessions}
+	adopt := func(ctx context.Context, s *session.Session) error {
+		if site.adopt == nil {
+			return nil
+		}
+		return site.adopt(ctx, s)
+	}
 	all := http.NewServeMux()
 	all.Handle("/old/login", l.login)
-	all.Handle("/", l.move(sessions, sessions.Handler(mux)))
+	all.Handle("/", l.move(sessions, adopt, sessions.Handler(mux)))
 	server := httptest.NewUnstartedServer(all)
 	server.Listener.Close()
 	server.Listener = memnet.Listen("")
 	server.Start()
 	t.Cleanup(server.Close)
-	address, err := url.Parse(server.URL)
-	if err != nil {
+	site.Server = server
+	if site.address, err = url.Parse(server.URL); err != nil {
 		t.Fatal(err)
 	}
-	return &site{t, l, server, address}
+	return site
 }
 
 // public says that caches may keep the response.

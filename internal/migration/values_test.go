@@ -35,7 +35,7 @@ func moved(t *testing.T, before http.Handler, move mover) (s *session.Session, s
 	st := sessiontest.New(t, middleware.Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/before", before)
-	mux.Handle("/", move(st.Sessions, st.Sessions.Handler(http.NotFoundHandler())))
+	mux.Handle("/", move(st.Sessions, nil, st.Sessions.Handler(http.NotFoundHandler())))
 	st.Serve(mux)
 	c := st.Client(nil)
 	for _, path := range []string{"/before", "/"} {
@@ -190,9 +190,7 @@ func TestFlashesAreMoved(t *testing.T) {
 		if err := old.Save(r, w); err != nil {
 			t.Error(err)
 		}
-	}), func(s *middleware.Sessions, next http.Handler) http.Handler {
-		return FromGorilla(s, store, "shop", next)
-	})
+	}), fromGorilla(store, store.Options, false).move)
 	wantValue(t, s, "_flash", func(all []string) bool { return slices.Equal(all, []string{"ordered"}) })
 }
 
