@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -92,11 +93,7 @@ func TestRememberMeOfSCSStays(t *testing.T) {
 
 // With gorilla as it is without settings, a session lasts for a month after its last use.
 func TestASessionOfGorillaLastsAMonth(t *testing.T) {
-	t.Parallel()
-	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
-		store := sessions.NewCookieStore(make([]byte, 32))
-		store.Options.Secure = false
-		s := newSite(t, fromGorilla(store, store.Options, false), redis)
+	fromCookie(t, func(s *site, _ *sessions.CookieStore) {
 		v := s.ann()
 		if c := v.newCookie(); c.MaxAge < int((30 * day).Seconds()) {
 			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
@@ -107,6 +104,43 @@ func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 		}
 		redistest.Elapse(31 * day)
 		v.want("/me", 200, nobody)
+	})
+}
+
+// fromCookie runs a test with a site that has used gorilla's CookieStore.
+func fromCookie(t *testing.T, f func(s *site, old *sessions.CookieStore)) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		store := sessions.NewCookieStore(make([]byte, 32))
+		store.Options.Secure = false
+		f(newSite(t, fromGorilla(store, store.Options, false), redis), store)
+	})
+}
+
+// If the store has another Path than the sessions had, the old cookie stays, and no logout helps.
+func TestThePathOfGorillasCookie(t *testing.T) {
+	fromCookie(t, func(s *site, old *sessions.CookieStore) {
+		v := s.ann()
+		old.Options.Path = "/other"
+		v.want("/logout", 200, "")
+		v.want("/me", 200, ann)
+		old.Options.Path = "/"
+		v = s.ann()
+		v.want("/logout", 200, "")
+		v.want("/me", 200, nobody)
+	})
+}
+
+// adopt may decide for each session whether its cookie ends with the browser.
+func TestAdoptRemembers(t *testing.T) {
+	fromCookie(t, func(s *site, _ *sessions.CookieStore) {
+		s.adopt = func(_ context.Context, s *session.Session) error {
+			s.Remember(day)
+			return nil
+		}
+		if c := s.ann().newCookie(); c.MaxAge != int(day.Seconds()) {
+			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
+		}
 	})
 }
 

@@ -86,6 +86,19 @@ func TestTheNewSessionCounts(t *testing.T) {
 	})
 }
 
+// An old cookie that stays in the browser makes no request wait for another.
+func TestTheNewSessionIsNotLocked(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		v := s.both()
+		var holder sync.WaitGroup
+		holder.Go(func() { v.want("/hold", 200, "") })
+		<-s.held
+		v.want("/read", 200, nobody)
+		s.held <- struct{}{}
+		holder.Wait()
+	})
+}
+
 // An old cookie that was never issued, or whose session has ended, is ignored.
 func TestAnUnknownOldCookie(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {

@@ -26,7 +26,7 @@ const movedTo = "latchkey/migration: moved to"
 // the request has its cookie, so next may use the session in any mode.
 func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 	move func(w http.ResponseWriter, r *http.Request, s *session.Session) error) http.Handler {
-	step := sessions.Exclusive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	step := sessions.Optimistic(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
 		if !s.IsNew() {
 			return
@@ -44,6 +44,7 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			return
 		}
 		first := r.Clone(r.Context())
+		first.Method = http.MethodGet                    // which Optimistic requires
 		first.Body, first.ContentLength = http.NoBody, 0 // next gets the body
 		a := answer{header: http.Header{}, status: http.StatusOK}
 		step.ServeHTTP(&a, first)

@@ -30,6 +30,7 @@ type site struct {
 	redis    *redistest.Server // Latchkey's
 	sessions *middleware.Sessions
 	adopt    Adopt
+	held     chan struct{} // /hold sends to it, then waits for another message
 }
 
 // each runs a test with all libraries, in fake time. Their sessions are in one Redis, Latchkey's in
@@ -58,6 +59,7 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	site := &site{T: t, library: l, redis: redis, sessions: sessions, held: make(chan struct{})}
 	mux := http.NewServeMux()
 	me := func(w http.ResponseWriter, r *http.Request) {
 		s, err := session.Start(r.Context())
@@ -76,6 +78,10 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	mux.Handle("/static", sessions.None(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	mux.HandleFunc("/public", public)
+	mux.HandleFunc("/hold", func(http.ResponseWriter, *http.Request) {
+		site.held <- struct{}{}
+		<-site.held
+	})
 	mux.HandleFunc("/write", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Set("written", true)
 	})
@@ -85,7 +91,6 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 	mux.HandleFunc("/logout", func(_ http.ResponseWriter, r *http.Request) {
 		session.FromContext(r.Context()).Destroy()
 	})
-	site := &site{T: t, library: l, redis: redis, sessions: sessions}
 	adopt := func(ctx context.Context, s *session.Session) error {
 		if site.adopt == nil {
 			return nil
