@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -107,6 +108,33 @@ func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 	})
 }
 
+// A deadline that is later than Lifetime stays, up to what a browser allows. A cookie that ended with the browser still does.
+func TestADeadlineOfSCSStays(t *testing.T) {
+	for _, c := range []struct {
+		deadline time.Duration
+		persist  bool
+		maxAge   time.Duration
+	}{{30 * day, true, 30 * day}, {500 * day, true, 400 * day}, {30 * day, false, 0}} {
+		t.Run(fmt.Sprint(c.deadline, c.persist), func(t *testing.T) {
+			fromSCS(t, func(m *scs.SessionManager, l *library) {
+				m.Cookie.Persist = c.persist
+				login := l.login
+				l.login = m.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					login.ServeHTTP(w, r)
+					m.SetDeadline(r.Context(), time.Now().Add(c.deadline))
+				}))
+			}, func(s *site) {
+				v := s.ann()
+				if got := v.newCookie().MaxAge; got != int(c.maxAge.Seconds()) {
+					s.Errorf("the browser keeps the cookie for %d s", got)
+				}
+				redistest.Elapse(max(day, c.maxAge) - time.Second)
+				v.want("/me", 200, ann)
+			})
+		})
+	}
+}
+
 // fromCookie runs a test with a site that has used gorilla's CookieStore.
 func fromCookie(t *testing.T, f func(s *site, old *sessions.CookieStore)) {
 	t.Parallel()
@@ -169,6 +197,9 @@ func TestLoggedIn(t *testing.T) {
 	want("in time", 42, true)
 	s.Set(endsAt, time.Now().UnixMilli())
 	want("after the end", 0, false)
+	s.Delete(endsAt)
+	want("after Delete", 42, true)
+	s.Set(endsAt, time.Now().UnixMilli())
 	s.Login("43")
 	s.Set("userID", 43)
 	want("after another login", 43, true)

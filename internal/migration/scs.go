@@ -47,8 +47,8 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, adopt Adopt
 			s.Set(key, old.Get(ctx, key))
 		}
 		left := time.Until(time.UnixMilli(old.GetInt64(ctx, endsAt)))
-		if left > 0 && old.GetBool(ctx, "__rememberMe") {
-			s.Remember(left) // RememberMe of scs
+		if left > 0 && (old.GetBool(ctx, "__rememberMe") || old.Cookie.Persist && left > old.Lifetime) {
+			s.Remember(min(left, 400*24*time.Hour)) // RememberMe or SetDeadline; browsers keep cookies for 400 days
 		}
 		if err := keep(r.Context(), sessions, s, before, adopt); err != nil {
 			return err
