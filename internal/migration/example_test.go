@@ -68,6 +68,11 @@ func ExampleFromGorilla() {
 	log.Fatal(http.ListenAndServe(":8080", FromGorilla(ours, old, "shop", adopt, ours.Handler(mux))))
 }
 
+func get[T any](s *session.Session, key string) T {
+	v, _ := session.Get[T](s, key)
+	return v
+}
+
 func ExampleLoggedIn() {
 	mux.HandleFunc("GET /account", func(w http.ResponseWriter, r *http.Request) {
 		user, ok := LoggedIn[int](session.FromContext(r.Context()), "userID")

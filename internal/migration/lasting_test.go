@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 	"github.com/alexedwards/scs/v2"
 	"github.com/gorilla/sessions"
 )
@@ -177,6 +180,24 @@ func TestGorillaWithoutMaxAge(t *testing.T) {
 	t.Parallel()
 	if o := OptionsOfGorilla(&sessions.Options{}); o.Cookie.MaxAge != 0 || o.TTL != 0 {
 		t.Errorf("the options are %+v", o)
+	}
+}
+
+// The cookie may have the fields that are not carried over.
+func TestFieldsOfTheCookie(t *testing.T) {
+	t.Parallel()
+	o := OptionsOfSCS(&blank)
+	o.Keys = [][]byte{bytes.Repeat([]byte("key"), 11)}
+	o.Cookie.Name, o.Cookie.Domain, o.Cookie.Path = "shop-session", "shop.test", "/shop"
+	o.Cookie.SameSite, o.Cookie.Partitioned = http.SameSiteNoneMode, true
+	st := store.New(redistest.Embedded(t).Pool(t, 1), store.Options{})
+	t.Cleanup(func() { st.Close() })
+	if _, err := middleware.New(st, o); err != nil {
+		t.Error(err)
+	}
+	o.Cookie.Name = "__Host-session"
+	if _, err := middleware.New(st, o); err == nil {
+		t.Error("a cookie named __Host- may have a Domain")
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ import (
 func init() {
 	gob.Register(time.Time{})
 	gob.Register(account{})
+	gob.Register(card{})
 }
 
 // moved makes a visitor use the old library, then come again. It returns the session that was moved, and
@@ -112,18 +115,26 @@ func TestMarksAreNoKeysOfTheApplication(t *testing.T) {
 	}
 }
 
-// JSON drops unexported fields, and gives back a map for a struct in an interface. A type with GobEncode needs
+// JSON drops unexported fields and those tagged json:"-", and gives back a map for a struct in an interface. A type with GobEncode needs
 // MarshalJSON.
 func TestWhatJSONDoesToValues(t *testing.T) {
 	t.Parallel()
 	manager, l := newSCS(t, redistest.Embedded(t))
 	s, _ := moved(t, manager.LoadAndSave(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		manager.Put(r.Context(), "account", account{Name: "ann", balance: 7, Home: address{"Main Street", 5}})
+		manager.Put(r.Context(), "card", card{"ann", "4711"})
 	})), l.move)
 	wantValue(t, s, "account", func(a account) bool {
 		home, isMap := a.Home.(map[string]any)
 		return a.Name == "ann" && a.balance == 0 && isMap && home["Street"] == "Main Street"
 	})
+	wantValue(t, s, "card", is(card{Name: "ann"}))
+}
+
+// A card has a field that gob keeps, and JSON does not.
+type card struct {
+	Name   string
+	Number string `json:"-"`
 }
 
 // An account has what gob keeps by GobEncode, and JSON does not.
@@ -186,12 +197,65 @@ func TestFlashesAreMoved(t *testing.T) {
 	s, _ := moved(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		old, _ := store.Get(r, "shop")
 		old.AddFlash("ordered")
+		old.AddFlash("no stock", "errors")
 		old.Values[5] = "no text as its key"
 		if err := old.Save(r, w); err != nil {
 			t.Error(err)
 		}
 	}), fromGorilla(store, store.Options, false).move)
 	wantValue(t, s, "_flash", func(all []string) bool { return slices.Equal(all, []string{"ordered"}) })
+	wantValue(t, s, "errors", func(all []string) bool { return slices.Equal(all, []string{"no stock"}) })
+}
+
+// A client with a token of scs can exchange it: load the old session, log in, commit, and return the new token.
+func TestATokenIsExchanged(t *testing.T) {
+	t.Parallel()
+	manager, _ := newSCS(t, redistest.Embedded(t))
+	ctx, err := manager.Load(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager.Put(ctx, "userID", 7)
+	old, _, err := manager.Commit(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := sessiontest.New(t, middleware.Options{Token: middleware.Bearer})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /exchange", func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := manager.Load(r.Context(), r.Header.Get("Old-Token"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		s := session.FromContext(r.Context())
+		s.Login(strconv.Itoa(manager.GetInt(ctx, "userID")))
+		if err := s.Commit(r.Context()); err != nil {
+			return // the response is that error
+		}
+		token, err := st.Sessions.Token(r.Context())
+		if err == nil {
+			err = manager.Destroy(ctx)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		fmt.Fprint(w, token)
+	})
+	mux.HandleFunc("GET /me", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, session.FromContext(r.Context()).User())
+	})
+	h := st.Sessions.Handler(mux)
+	send := func(method, path, header, value string) string {
+		r, w := httptest.NewRequest(method, path, nil), httptest.NewRecorder()
+		r.Header.Set(header, value)
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	token := send("POST", "/exchange", "Old-Token", old)
+	if user := send("GET", "/me", "Authorization", "Bearer "+token); user != "7" {
+		t.Errorf("%q is logged in", user)
+	}
 }
 
 // The page gives for every name of the old libraries the new name, or says that there is none.
