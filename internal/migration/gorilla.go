@@ -47,12 +47,11 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, ado
 		drop := *was.Options
 		drop.MaxAge = -1
 		http.SetCookie(w, sessions.NewCookie(name, "", &drop))
-		if was.IsNew || before != "" {
-			return nil
+		if _, inCookie := old.(*sessions.CookieStore); was.IsNew || before != "" || inCookie {
+			return nil // there is nothing that could be ended
 		}
 		// The old session ends in an hour, not at once: this response may be lost, and
-		// requests may be under way with the old cookie. A CookieStore stores no session
-		// that could be ended.
+		// requests may be under way with the old cookie.
 		was.Values[movedTo] = s.ID()
 		was.Options.MaxAge = 3600
 		return old.Save(r, unsent{}, was)

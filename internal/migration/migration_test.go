@@ -175,6 +175,25 @@ func TestAdoptLogsIn(t *testing.T) {
 	})
 }
 
+// A login that RefuseLogin refuses is answered with 403. The old cookie stays.
+func TestAdoptLogsInTooOften(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		_, l := newSCS(t, old)
+		l.options.MaxSessions, l.options.RefuseLogin = 1, true
+		s := newSite(t, l, old.Another(t))
+		s.adopt = func(_ context.Context, s *session.Session) error {
+			s.Login("ann")
+			return nil
+		}
+		first, second := s.ann(), s.ann()
+		first.want("/me", 200, ann)
+		second.want("/me", 403, "*")
+		first.want("/logout", 200, "")
+		second.want("/me", 200, ann)
+	})
+}
+
 // The program may refuse an old session: its visitor is not logged in, now or later.
 func TestAdoptRefuses(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {

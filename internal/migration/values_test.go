@@ -207,6 +207,20 @@ func TestFlashesAreMoved(t *testing.T) {
 	wantValue(t, s, "errors", func(all []string) bool { return slices.Equal(all, []string{"no stock"}) })
 }
 
+// A session that just fits into its cookie is moved.
+func TestALargeCookieIsMoved(t *testing.T) {
+	fromCookie(t, func(s *site, old *sessions.CookieStore) {
+		for n := 2400; n > 0; n-- { // Base64 twice makes it about 4096
+			value, err := securecookie.EncodeMulti(s.cookie, map[any]any{"user": "ann", "more": strings.Repeat("x", n)}, old.Codecs...)
+			if err == nil {
+				s.visitor(&http.Cookie{Name: s.cookie, Value: value}).want("/me", 200, "ann 0 { 0}")
+				return
+			}
+		}
+		s.Fatal("no value fits")
+	})
+}
+
 // A client with a token of scs can exchange it: load the old session, log in, commit, and return the new token.
 func TestATokenIsExchanged(t *testing.T) {
 	t.Parallel()
