@@ -55,10 +55,9 @@ func end(j *job) error {
 		return j.ofEnd(err, j.listKey(st, j.user), "sessions of the user are ended")
 	}
 	j.tidy(j.ctx, ended)
-	if len(j.except) == 0 { // otherwise checkExcept has found sessions, so the prefix and the keys are right
-		j.hintIfNone(len(ended))
-	}
-	return j.printEnded(ended)
+	// checkExcept has found each session that is kept, so then the prefix is right.
+	err = j.hintOfUser(st, len(ended)+len(j.except), "ended")
+	return cmp.Or(j.printEnded(ended), err)
 }
 
 // checkExcept fails if one of the sessions that are to be kept is none of the user's: with a wrong id, the session that it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"regexp"
 	"strconv"
 	"time"
@@ -8,6 +9,9 @@ import (
 
 // headSize is enough for the part of a record before the session's values.
 const headSize = 160
+
+// keyIDBytes is the size of the id of a key, with which a sealed record goes on: see records.KeyID.
+const keyIDBytes = 4
 
 // A head is the part of a stored record before its values, which may be encrypted.
 type head struct {
@@ -18,6 +22,7 @@ type head struct {
 	idle    time.Duration
 	until   time.Time // of a session that is remembered
 	sealed  bool
+	key     string // the id of the key that it is sealed with
 }
 
 var (
@@ -38,6 +43,9 @@ func parseHead(text string) (h head, ok bool) {
 	h.idle = time.Duration(idle) * time.Millisecond
 	if data := plainForm.FindStringSubmatch(text[len(found[0]):]); data != nil {
 		h.sealed = data[1] == "e"
+		if rest := text[len(found[0])+len(data[0]):]; h.sealed && len(rest) >= keyIDBytes {
+			h.key = hex.EncodeToString([]byte(rest[:keyIDBytes]))
+		}
 	}
 	return h, true
 }

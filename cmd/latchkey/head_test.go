@@ -12,8 +12,9 @@ import (
 // The head of every record that the library writes is understood.
 func TestHeadsOfRealRecords(t *testing.T) {
 	s, plain := withRedis(t)
+	sealedWith := []byte("0123456789abcdef0123456789abcdef")
 	sealed := opened(t, s.URL, store.Options{Timeout: 20 * time.Second, Prefix: "sealed:",
-		Encryption: store.Encryption{Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}})
+		Encryption: store.Encryption{Keys: [][]byte{sealedWith}}})
 	created, until := time.Now().Truncate(time.Millisecond).UTC(), time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
 	for prefix, st := range map[string]*store.Store{records.DefaultPrefix: plain, "sealed:": sealed} {
 		engine := records.Of(st)
@@ -36,6 +37,9 @@ func TestHeadsOfRealRecords(t *testing.T) {
 				t.Fatalf("%s: %v", id, err)
 			}
 			want := head{created: created, sealed: st == sealed}
+			if want.sealed {
+				want.key, _ = records.KeyID(sealedWith)
+			}
 			if r.Own != nil {
 				want.idle = r.Own.Idle
 				if !r.Own.Until.IsZero() {

@@ -75,7 +75,7 @@ func list(j *job) error {
 		}
 		all = append(all, d)
 	}
-	j.hintIfNone(len(all))
+	_ = j.hintOfUser(st, len(all), "looked at") // what was found is shown
 	if j.json {
 		return j.printJSON(all)
 	}
@@ -141,11 +141,8 @@ func (o *options) lastUsed(created, expires time.Time, idle time.Duration, now t
 	return &used
 }
 
-// hintIfNone says why a user may seem to have no sessions.
-func (j *job) hintIfNone(n int) {
-	if n > 0 {
-		return
-	}
+// hintAtNone says why a user may seem to have no sessions.
+func (j *job) hintAtNone() {
 	hint := j.prefixHint()
 	if len(j.keys) == 0 {
 		hint += "; if the program encrypts sessions, its users are only found with its keys: --keys-file"

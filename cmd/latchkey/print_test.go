@@ -79,7 +79,7 @@ func TestParseHead(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	for text, want := range map[string]head{
 		begun + `"c":1700000000123,"d":{}}`:                                     {created: at(1700000000123)},
-		begun + `"c":1700000000123,"e":` + "\x00\xff\n}":                        {created: at(1700000000123), sealed: true},
+		begun + `"c":1700000000123,"e":` + "\x00\xff\n}":                        {created: at(1700000000123), sealed: true, key: "00ff0a7d"},
 		begun + `"c":5,"i":300000,"d":{"e":1}}`:                                 {created: at(5), idle: 5 * time.Minute},
 		begun + `"c":5,"u":7,"e":x}`:                                            {created: at(5), until: at(7), sealed: true},
 		begun + `"c":5,"g":001700000000123,"d":["ann","",{}]}`:                  {created: at(5)},

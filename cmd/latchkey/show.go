@@ -124,11 +124,13 @@ func (j *job) sealed(s *session) error {
 	return fmt.Errorf("session %s: its values are %s", s.Session, j.whySealed(s.key))
 }
 
+const nameTheKeys = "name the file of the keys by --keys-file or " + keysVariable
+
 // whySealed says why sessions cannot be opened, from the ids of the keys that they are sealed with. The ids of the keys
 // in the file lead to the file that belongs to a session.
 func (o *options) whySealed(keys ...string) string {
 	if len(o.keys) == 0 {
-		return "encrypted: name the file of the keys by --keys-file or " + keysVariable
+		return "encrypted: " + nameTheKeys
 	}
 	own := make([]string, len(o.keys))
 	for i, key := range o.keys {

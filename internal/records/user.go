@@ -3,6 +3,7 @@ package records
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,6 +73,15 @@ func (s *Engine) tags(user string) (tags [][tagBytes]byte) {
 		return append(tags, [tagBytes]byte(plain[:tagBytes]))
 	}
 	return tags
+}
+
+// Finds reports whether ListUser and EndUser look at the list that has the user's session with this id. A session stays
+// on the list of the key with which it began, also if it was saved with another one.
+func (s *Engine) Finds(user, id string) bool {
+	tag, _, _ := cutTag(id)
+	return slices.ContainsFunc(s.tags(user), func(t [tagBytes]byte) bool {
+		return base64.RawURLEncoding.EncodeToString(t[:]) == tag
+	})
 }
 
 // newTagger returns a function that makes tags with a key.
