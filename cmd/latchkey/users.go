@@ -27,6 +27,7 @@ type loggedIn struct {
 	Expires   *time.Time `json:"expires,omitempty"` // when the user's last session expires; nil: not known
 
 	newest string // the session that began last; its record names the user
+	locked bool   // that record is sealed, and cannot be opened
 }
 
 // A census counts the users who are logged in.

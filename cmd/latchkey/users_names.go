@@ -13,8 +13,11 @@ import (
 // records are no longer: to open a sealed one, all of it is needed.
 const nameSize = 410 + 6*records.MaxUser + 100
 
-// name reads the names of the users that are shown, as far as they are not known yet. A user whose session has just
-// ended stays without a name.
+// nameTries is how often a user is looked up whose newest session ends, or gets a new id, each time before it is read.
+const nameTries = 5
+
+// name reads the names of the users that are shown, as far as they are not known yet. It leaves out those whose sessions
+// have all ended since they were counted.
 func (c *census) name() error {
 	var unnamed []*loggedIn
 	for i := range c.top {
@@ -25,32 +28,81 @@ func (c *census) name() error {
 	c.bar.total = c.seen + int64(len(unnamed))
 	for some := range slices.Chunk(unnamed, batch) {
 		begun := time.Now()
-		c.nameSome(some)
+		if err := c.nameSome(some); err != nil {
+			return err
+		}
 		c.seen += int64(len(some))
 		c.bar.set(c.seen)
 		if err := pause(c.ctx, rest(time.Since(begun))); err != nil {
 			return err
 		}
 	}
+	c.top = slices.DeleteFunc(c.top, func(u loggedIn) bool { return u.Sessions == 0 })
+	c.cut(c.limit)
 	return nil
 }
 
-func (c *census) nameSome(some []*loggedIn) {
+func (c *census) nameSome(some []*loggedIn) error {
+	for try := 1; len(some) > 0; try++ {
+		gone, err := c.readNames(some)
+		if err != nil || try == nameTries {
+			return err
+		}
+		if some, err = c.countAgain(gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readNames reads the newest session of each of these users. It returns the users whose newest session is gone.
+func (c *census) readNames(some []*loggedIn) (gone []*loggedIn, _ error) {
 	var commands [][]string
 	for _, u := range some {
 		commands = append(commands, []string{"GETRANGE", c.recordKey(u.newest), "0", strconv.Itoa(nameSize - 1)})
 	}
 	for i, reply := range c.redis.doAll(c.ctx, c.redis.client, commands) {
+		u, key := some[i], commands[i][1]
 		text, err := reply.ToString()
-		if h, ok := parseHead(text); ok && h.sealed && len(c.keys) == 0 {
-			continue
-		} else if ok && h.sealed && len(text) == nameSize {
-			text, err = c.redis.doAll(c.ctx, c.redis.client, [][]string{{"GET", c.recordKey(some[i].newest)}})[0].ToString()
+		if h, _ := parseHead(text); h.sealed && len(c.keys) > 0 && len(text) == nameSize {
+			text, err = c.redis.doAll(c.ctx, c.redis.client, [][]string{{"GET", key}})[0].ToString()
 		}
-		if err == nil {
-			some[i].User, _ = records.Of(c.store).UserIn(some[i].newest, []byte(text))
+		h, _ := parseHead(text)
+		switch {
+		case err != nil && !isGone(err):
+			return nil, c.redis.explainedFor(c.ctx, err, key)
+		case err != nil || text == "" || h.gone:
+			gone = append(gone, u)
+		default:
+			u.User, err = records.Of(c.store).UserIn(u.newest, []byte(text))
+			u.locked = h.sealed && err != nil
 		}
 	}
+	return gone, nil
+}
+
+// countAgain counts the sessions of some users again, and returns the users who still have no name.
+func (c *census) countAgain(some []*loggedIn) (unnamed []*loggedIn, _ error) {
+	now, lists := &crowd{}, []string{}
+	for _, u := range some {
+		lists = append(lists, c.prefix+"{"+u.Tag+"}.list")
+	}
+	if err := c.addUsers(now, &node{redis: c.redis, client: c.redis.client}, lists); err != nil {
+		return nil, err
+	}
+	for _, u := range some {
+		c.users, c.sessions = c.users-1, c.sessions-int64(u.Sessions)
+		at := slices.IndexFunc(now.top, func(n loggedIn) bool { return n.Tag == u.Tag })
+		if at < 0 {
+			u.Sessions = 0
+			continue
+		}
+		*u = now.top[at]
+		if c.users, c.sessions = c.users+1, c.sessions+int64(u.Sessions); u.User == "" {
+			unnamed = append(unnamed, u)
+		}
+	}
+	return unnamed, nil
 }
 
 // hint says on stderr why users may be missing, or have no names.
@@ -58,20 +110,20 @@ func (c *census) hint() {
 	if c.users == 0 {
 		fmt.Fprintln(c.out.stderr, c.prefixHint())
 	}
-	unnamed := int64(0)
+	locked := int64(0)
 	for _, u := range c.top {
-		if u.User == "" {
-			unnamed++
+		if u.locked {
+			locked++
 		}
 	}
-	if unnamed == 0 {
+	if locked == 0 {
 		return
 	}
 	why := "the keys are not those of the sessions"
 	if len(c.keys) == 0 {
 		why = "the sessions are " + c.whySealed()
 	}
-	c.hintAtTags(unnamed, why)
+	c.hintAtTags(locked, why)
 }
 
 // hintAtTags says on stderr that users are shown by their tags, and why.
