@@ -24,7 +24,7 @@ var commands = []command{
 	{"users", "[--limit N]", usersAbout, 0, []string{"limit", "ttl", "lifetime"}, nil, users},
 	{"list", "--user U | ID... | -", listAbout, many, []string{"user", "ttl", "lifetime"}, checkList, list},
 	{"show", "ID [--values]", showAbout, 1, []string{"values", "ttl", "lifetime"}, nil, show},
-	{"end", "ID... | - | --user U [--except ID]", endAbout, many, []string{"user", "except"}, checkEnd, end},
+	{"end", "ID... | - | --user U [--except ID] | --all", endAbout, many, []string{"user", "except", "all"}, checkEnd, end},
 	{"locks", "[--limit N]", locksAbout, 0, []string{"limit"}, nil, locks},
 	{"top", "[--limit N] [--count N]", topAbout, 0, []string{"limit", "count"}, nil, top},
 	{"watch", "[--limit N]", watchAbout, 0, []string{"limit"}, nil, watch},
@@ -58,7 +58,7 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
   latchkey users                        who is logged in, by number of sessions
   latchkey list --user U | ID... | -    a user's sessions, or these; - is stdin
   latchkey show ID [--values]           one session; its values with the flag
-  latchkey end ID... | -                ends sessions, also those in use
+  latchkey end ID... | - | --all        ends these sessions, or everybody's
   latchkey end --user U [--except ID]   ends all sessions of a user
   latchkey locks, latchkey watch        who holds which session; every second
   latchkey top                          the busiest sessions, and who waits

@@ -332,6 +332,10 @@ func rightsSuffice(t *testing.T, servers []*redistest.Server, st *store.Store) {
 		must(t, url, args...)
 	}
 	fails(t, call(t, url, "show", two), exitError, "it was ended")
+	if !isCluster { // others have sessions there
+		begin(t, st, first, "{}")
+		contains(t, must(t, url, "end", "--all"), "1 session ended")
+	}
 	found := diagnosed(t, url)
 	if finds(t, found, "acl", note, "the user operator", "--acl-user"); len(found["acl"]) != len(servers) {
 		t.Errorf("of rights: %+v", found["acl"])

@@ -23,7 +23,7 @@ var errNotTried = errors.New("not tried")
 // said on stderr, and the caller prints its JSON, as for several ids.
 func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 	oneServer := j.redis.client.Mode() != rueidis.ClientModeCluster
-	errs := j.tryEachID(oneServer, f)
+	errs := j.tryEachID(j.ids, oneServer, f)
 	if len(errs) == 1 && j.ctx.Err() == nil {
 		_, ofRedis := errors.AsType[failure](errs[0])
 		switch {
@@ -62,16 +62,16 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 
 // tryEachID returns an error for each id, or nil. If the only server does not do what f asks of it, the ids that are
 // left are not tried. A cluster may have other masters that do.
-func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
-	errs := slices.Repeat([]error{errNotTried}, len(j.ids))
+func (j *job) tryEachID(ids []string, oneServer bool, f func(id string) error) []error {
+	errs := slices.Repeat([]error{errNotTried}, len(ids))
 	var next atomic.Int64
 	var stop atomic.Bool
 	try := func() (more bool) {
 		i := int(next.Add(1)) - 1
-		if i >= len(j.ids) || stop.Load() || j.ctx.Err() != nil {
+		if i >= len(ids) || stop.Load() || j.ctx.Err() != nil {
 			return false
 		}
-		errs[i] = f(j.ids[i])
+		errs[i] = f(ids[i])
 		_, ofRedis := errors.AsType[failure](errs[i])
 		switch {
 		case j.ctx.Err() != nil && (ofRedis || errs[i] == errInterrupted || errors.Is(errs[i], context.Canceled)):
@@ -85,7 +85,7 @@ func (j *job) tryEachID(oneServer bool, f func(id string) error) []error {
 		return errs
 	}
 	var workers sync.WaitGroup
-	for range min(idsAtOnce, len(j.ids)-1) {
+	for range min(idsAtOnce, len(ids)-1) {
 		workers.Go(func() {
 			for try() {
 			}

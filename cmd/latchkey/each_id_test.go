@@ -200,7 +200,7 @@ func untried(t *testing.T) {
 			j.ids = append(j.ids, id(i))
 		}
 		var asked atomic.Int64
-		errs := j.tryEachID(c.oneServer, func(id string) error {
+		errs := j.tryEachID(j.ids, c.oneServer, func(id string) error {
 			asked.Add(1)
 			time.Sleep(time.Millisecond) // in fake time: all that are asked for at once begin before one ends
 			if id < j.ids[c.failsFrom] {

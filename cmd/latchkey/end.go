@@ -16,10 +16,16 @@ cannot save any more, and the users must log in again. With - the ids come from
 stdin, one a line; all lines are checked before a session is ended. An unknown
 id is an error; the other sessions are still ended. An unknown id after --except
 is an error, and no session is ended. A user without sessions is no error.
+With --all it ends all sessions that are there when it begins, of users and of
+guests. It finds them by SCAN on each master, with pauses.
 `
 
 func checkEnd(o *options) error {
 	switch {
+	case o.all && (len(o.ids) > 0 || o.user != "" || len(o.except) > 0):
+		return usage("end --all takes neither ids nor --user, nor --except")
+	case o.all:
+		return nil
 	case len(o.ids) > 0 && (o.user != "" || len(o.except) > 0):
 		return usage("end takes ids, or --user, not both")
 	case len(o.ids) > 0 && o.ids[0] != fromInput && !isID(o.ids[0]):
@@ -29,7 +35,7 @@ func checkEnd(o *options) error {
 	case o.user == "" && len(o.except) > 0:
 		return usage("--except is for end --user")
 	case o.user == "":
-		return usage("end needs ids, - for ids on stdin, or --user")
+		return usage("end needs ids, - for ids on stdin, --user, or --all")
 	}
 	return o.checkUser()
 }
@@ -40,6 +46,9 @@ func end(j *job) error {
 		return err
 	}
 	defer st.Close()
+	if j.all {
+		return j.endAll(st)
+	}
 	if j.user == "" {
 		ended, err := j.eachID(func(id string) error { return j.endOne(st, id) })
 		if len(ended) == 0 && err != nil && !errors.Is(err, errFound) {

@@ -22,6 +22,7 @@ type options struct {
 	ids     []string // the arguments that are not flags
 	user    string
 	except  idList
+	all     bool
 	values  bool
 	limit   int
 	count   int
@@ -53,6 +54,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	own := map[string]func(name string){
 		"user":   func(n string) { f.StringVar(&o.user, n, "", "the user, `U` as the program passed it to Login") },
 		"except": func(n string) { f.Var(&o.except, n, "`ID` is not ended; may be given several times") },
+		"all":    func(n string) { f.BoolVar(&o.all, n, false, "end all sessions: everybody must log in again") },
 		"values": func(n string) { f.BoolVar(&o.values, n, false, "show the session's values, too: personal data") },
 		"ttl": func(n string) {
 			f.DurationVar(&o.ttl, n, 0, "the program's TTL is `D`: shows when sessions were last used")

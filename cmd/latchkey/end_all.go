@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/store"
+	"github.com/redis/rueidis"
+)
+
+// A purge is one run of end --all. It ends each session that was there when it began, also under an id that the session
+// has got since: SCAN need not find that id.
+type purge struct {
+	*job
+	store *store.Store
+	bar   *progress
+	begun time.Time
+	seen  int64 // keys that were looked at on the masters before this one
+	away  []away
+
+	mu       sync.Mutex
+	ended    []string
+	foreign  int64 // records that are left as they are
+	unknowns int64 // ids that only another key tells
+}
+
+func (j *job) endAll(st *store.Store) error {
+	p := &purge{job: j, store: st, begun: time.Now(), away: []away{}}
+	masters, err := j.redis.masters(j.ctx)
+	if err != nil {
+		return err
+	}
+	p.bar = newProgress(j.out.stderr, j.countKeys(masters))
+	defer p.bar.end()
+	away, err := j.each(masters, p.sweep)
+	if err == nil {
+		p.away = away
+	}
+	if err != nil && len(p.ended) == 0 {
+		return err
+	}
+	p.bar.end()
+	return cmp.Or(p.print(), err, p.failed())
+}
+
+// sweep ends the sessions of one master.
+func (p *purge) sweep(n *node) error {
+	looked := 0
+	defer func() { p.seen += int64(looked) }()
+	return n.sweep(p.ctx, p.pattern(""), batch, func(keys []string) (bool, error) {
+		ids, err := p.choose(n, keys)
+		if err != nil {
+			return false, err
+		}
+		return true, p.endThese(ids)
+	}, func(seen int) {
+		looked = seen
+		p.bar.set(p.seen + int64(seen))
+	})
+}
+
+// choose returns the ids of sessions among some keys, and of those that have got a new id since p began. SCAN finds the
+// new id if it was there before, so the tombstones of then are left out. How old a tombstone is, its time to live says:
+// clocks of several machines differ.
+func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
+	var all []string
+	var commands [][]string
+	for _, key := range keys {
+		if what, id := p.parseKey(key); what == record {
+			all = append(all, id)
+			commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"PTTL", key})
+		}
+	}
+	const tombstoneTime, uncertain = time.Minute, time.Second
+	replies := p.redis.doAll(p.ctx, n.client, commands)
+	for i, id := range all {
+		text, err := replies[2*i].ToString()
+		left, _ := replies[2*i+1].AsInt64()
+		if err != nil && !isGone(err) {
+			return nil, err
+		}
+		h, _ := parseHead(text)
+		isNew := tombstoneTime-time.Duration(left)*time.Millisecond < time.Since(p.begun)+uncertain
+		if !h.gone || h.renewed && isNew {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// endThese ends sessions. Those that end by themselves meanwhile are no failure.
+func (p *purge) endThese(ids []string) error {
+	oneServer := p.redis.client.Mode() != rueidis.ClientModeCluster
+	for _, err := range p.tryEachID(ids, oneServer, p.endOrFollow) {
+		switch {
+		case p.ctx.Err() != nil:
+			return errInterrupted
+		case errors.Is(err, store.ErrCorrupt):
+			p.foreign++
+		case err != nil && !errors.Is(err, errNotTried) && !errors.Is(err, store.ErrGone) && !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+	}
+	return nil
+}
+
+// endOrFollow ends a session under the id that it has now, whoever has logged in to it.
+func (p *purge) endOrFollow(id string) error {
+	for {
+		err := records.Of(p.store).End(p.ctx, id)
+		if err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.ended = append(p.ended, id)
+			return nil
+		}
+		if errors.Is(err, store.ErrGone) {
+			_, _, err = records.Of(p.store).Peek(p.ctx, id, p.terms())
+		}
+		moved, isMoved := errors.AsType[*records.Moved](err)
+		switch {
+		case isMoved && moved.To != "":
+			id = moved.To
+		case isMoved:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.unknowns++
+			return nil
+		default:
+			return p.ofEnd(err, p.recordKey(id), "it is ended")
+		}
+	}
+}
+
+func (p *purge) print() error {
+	if p.json {
+		return p.printJSON(struct {
+			Ended []string `json:"ended"`
+			Away  []away   `json:"away"`
+		}{append([]string{}, p.ended...), p.away})
+	}
+	printAway(p.out, p.away)
+	fmt.Fprintf(p.out, "%s ended\n", plural(int64(len(p.ended)), "session"))
+	return nil
+}
+
+// failed says on stderr which sessions may be left, and returns errFound if there are any, or a master is away.
+func (p *purge) failed() error {
+	err := found(p.away)
+	if len(p.ended) == 0 && err == nil {
+		fmt.Fprintln(p.out.stderr, p.prefixHint())
+	}
+	if p.foreign > 0 {
+		text := "1 record is left as it is, since " + errForeign.Error()
+		if p.foreign > 1 {
+			text = plural(p.foreign, "record") + " are left as they are, since another program has written them, or another version"
+		}
+		fmt.Fprintln(p.out.stderr, "latchkey: "+text+"; latchkey stats names some")
+		err = errFound
+	}
+	if p.unknowns > 0 {
+		why := nameTheKeys
+		if len(p.keys) > 0 {
+			why = "their keys are not in " + p.keysFile
+		}
+		fmt.Fprintf(p.out.stderr, "latchkey: %s got a new id meanwhile, and may be alive; run it again with all keys: %s\n",
+			plural(p.unknowns, "session"), printable(why))
+		err = errFound
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/store"
+)
+
+// end --all ends all sessions of users and guests, also those in use and, without the keys, those that are encrypted. It
+// is silent about sessions that have ended before, and leaves other programs' sessions and records as they are.
+func TestEndOfAll(t *testing.T) {
+	s, st := withRedis(t)
+	sealed := opened(t, s.URL, store.Options{Encryption: store.Encryption{Keys: [][]byte{[]byte(strings.Repeat("key!", 8))}}})
+	other := opened(t, s.URL, store.Options{Prefix: "other:"})
+	begin(t, other, first, "{}")
+	const n = 120 // more than a scan finds at once
+	all := guests(t, st, n)
+	for i := range 5 {
+		all = append(all, login(t, st, "ann", "", i), login(t, sealed, "bob", "", i))
+	}
+	begin(t, sealed, second, "{}")
+	all = append(all, second)
+	for _, id := range []string{all[3], all[n]} { // they have ended before
+		if err := records.Of(st).End(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all = slices.Delete(slices.Delete(all, n, n+1), 3, 4)
+	held := hold(t, st, all[0], "GET /events")
+
+	var report struct {
+		Ended []string
+		Away  []away
+	}
+	text := must(t, s.URL, "end", "--all", "--json")
+	if err := json.Unmarshal([]byte(text), &report); err != nil || len(report.Away) != 0 || !strings.Contains(text, `"away":[]`) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if slices.Sort(report.Ended); !slices.Equal(report.Ended, slices.Sorted(slices.Values(all))) {
+		t.Errorf("%d were ended, want %d", len(report.Ended), len(all))
+	}
+	if err := held.Save(t.Context(), []byte("{}")); err == nil {
+		t.Error("a holder has saved its session")
+	}
+	for _, id := range all { // this is what streams ask
+		if _, err := records.Of(st).Alive(t.Context(), id, records.Terms{Lifetime: time.Hour}); !errors.Is(err, store.ErrGone) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if r := call(t, s.URL, "end", "--all"); r.stdout != "0 sessions ended\n" || r.code != exitOK || !strings.Contains(r.stderr, "--prefix") {
+		t.Errorf("once more: %+v", r)
+	}
+	contains(t, must(t, s.URL, "show", first, "--prefix", "other:"), first)
+
+	s.Do(t, "SET", keyOf(first), "junk")
+	s.Do(t, "RPUSH", keyOf(id(n)), "junk")
+	begin(t, st, id(n+1), "{}")
+	r := call(t, s.URL, "end", "--all")
+	if r.stdout != "1 session ended\n" || r.code != exitError || get(t, s, keyOf(first)) != "junk" {
+		t.Errorf("with records of another program: %+v", r)
+	}
+	contains(t, r.stderr, "2 records are left as they are, since another program has written them, or another version; latchkey stats names some\n")
+}
+
+// purging returns end --all as it begins, and what it prints on stderr.
+func purging(t *testing.T, st *store.Store, args ...string) (*purge, *bytes.Buffer) {
+	t.Helper()
+	o, err := find("end").parse(append([]string{"--all"}, args...), func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.client.Close)
+	var stderr bytes.Buffer
+	out := streams{Writer: bufio.NewWriter(io.Discard), stderr: &stderr}
+	return &purge{job: &job{ctx: t.Context(), options: o, redis: r, out: out}, store: st, bar: newProgress(&stderr, 0), begun: time.Now()}, &stderr
+}
+
+// A session that gets a new id while end --all runs is ended under that, although SCAN may not find it. If the id is
+// sealed with a key that is missing, end --all says so, and fails.
+func TestEndOfAllFollowsNewIDs(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	o := store.Options{Encryption: store.Encryption{Keys: [][]byte{[]byte(strings.Repeat("key!", 8))}}}
+	sealed := opened(t, s.URL, o)
+	renewed := func(from int) (keys []string, to string) {
+		t.Helper()
+		begin(t, sealed, id(from), "{}")
+		for i := from; i < from+2; i++ { // twice
+			if err := hold(t, sealed, id(i), "").Renew(t.Context(), id(i+1), []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return []string{keyOf(id(from)), keyOf(id(from)) + ".lock", "latchkey:{note}"}, id(from + 2)
+	}
+	end := func(p *purge, keys []string) {
+		t.Helper()
+		masters, err := p.redis.masters(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := p.choose(masters[0], keys)
+		if err == nil {
+			err = p.endThese(ids)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	p, stderr := purging(t, sealed, "--redis", s.URL)
+	keys, now := renewed(10)
+	end(p, keys)
+	// One that has ended or expired since SCAN found it is no failure.
+	begin(t, sealed, first, "{}")
+	if err := p.endThese([]string{now, second, first}); err != nil {
+		t.Error(err)
+	}
+	if err := p.failed(); !slices.Equal(p.ended, []string{now, first}) || err != nil || stderr.Len() > 0 {
+		t.Errorf("%q were ended, want %s; %v, %s", p.ended, now, err, stderr)
+	}
+
+	p, stderr = purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL)
+	keys, _ = renewed(20)
+	end(p, keys)
+	if err := p.failed(); len(p.ended) > 0 || !errors.Is(err, errFound) {
+		t.Errorf("without the key: %q were ended, %v", p.ended, err)
+	}
+	contains(t, stderr.String(), "1 session got a new id meanwhile, and may be alive; run it again with all keys: name the file of the keys by --keys-file")
+
+	// An id that it had when end --all began is found by SCAN: the keys are not needed.
+	p, stderr = purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL)
+	keys, now = renewed(30)
+	for _, key := range keys[:1] {
+		s.Do(t, "PEXPIRE", key, (30 * time.Second).Milliseconds())
+	}
+	end(p, append(keys, keyOf(now)))
+	if err := p.failed(); !slices.Equal(p.ended, []string{now}) || err != nil || stderr.Len() > 0 {
+		t.Errorf("%q were ended, want %s; %v, %s", p.ended, now, err, stderr)
+	}
+}
+
+// If a master of a cluster is away, the sessions of the others are ended, and end --all fails.
+func TestEndOfAllWhileAMasterIsAway(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
+	st := openedOn(t, c)
+	const n = 60
+	all := guests(t, st, n)
+	lost, slots := 0, c.SlotsOf(t, c.Nodes[2])
+	for _, id := range all {
+		if slices.Contains(slots, c.Slot(t, "{"+id+"}")) {
+			lost++
+		}
+	}
+	url := "redis://" + c.Nodes[0].Addr
+	node := c.Nodes[2].Addr
+	c.Nodes[2].Stop(t)
+	r := call(t, url, "end", "--all")
+	if want := fmt.Sprintf("%s  away: connection refused\n%d sessions ended\n", node, n-lost); r != (result{want, "", exitError}) || lost == 0 {
+		t.Errorf("%+v, want %q", r, want)
+	}
+	r = call(t, url, "end", "--all", "--json")
+	if want := `{"ended":[],"away":[{"address":"` + node + `","why":"connection refused"}]}` + "\n"; r != (result{want, "", exitError}) {
+		t.Errorf("%+v, want %s", r, want)
+	}
+}
