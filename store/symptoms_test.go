@@ -2,9 +2,13 @@ package store
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -103,6 +107,34 @@ func TestTLSThatTheServerDoesNotSpeak(t *testing.T) {
 	wantRow(t, "no-tls", "no connection: context deadline exceeded")
 	err := openedAt(t, "rediss://"+redistest.Real(t).Addr).Ping(t.Context())
 	wantMessage(t, err, []string{"no connection: "})
+}
+
+// A program without a certificate, that Redis wants.
+func TestACertificateThatTheProgramLacks(t *testing.T) {
+	t.Parallel()
+	const words = "remote error: tls: certificate required"
+	wantRow(t, "client-certificate", words)
+	lender := httptest.NewTLSServer(nil)
+	defer lender.Close()
+	authority := x509.NewCertPool()
+	authority.AddCert(lender.Certificate())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: lender.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert})
+	must(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			go func() {
+				_ = conn.(*tls.Conn).Handshake()
+				_, _ = io.Copy(io.Discard, conn.(*tls.Conn).NetConn()) // a reset could overtake the reason
+				conn.Close()
+			}()
+		}
+	}()
+	st, err := Open("rediss://"+listener.Addr().String(), Options{Timeout: 5 * time.Second, TLS: &tls.Config{RootCAs: authority}})
+	must(t, err)
+	t.Cleanup(func() { st.Close() })
+	wantToSay(t, words, func(string) error { return st.Ping(t.Context()) })
 }
 
 // At the address there is another program.

@@ -68,8 +68,8 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
 
 Flags of every command; latchkey COMMAND --help shows those of its own:
   --redis URL           default: LATCHKEY_REDIS, or redis://127.0.0.1:6379
-                        cluster    redis://host:port?addr=host2:port
-                        Sentinel   redis://host:port?addr=…&master_set=NAME
+                        cluster: ?addr=host2:port; Sentinel: &master_set=NAME
+  --cert, --key, --cacert FILE    for rediss://, as those of redis-cli
   --password-file FILE  Redis's password, which must not be in --redis
   --keys-file FILE      keys of store.Options.Encryption, one hex key per line;
                         default: LATCHKEY_ENCRYPTION_KEYS_FILE

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -93,7 +94,7 @@ func completeZsh(out io.Writer) {
 	fmt.Fprint(out, `  completion) offered=(bash fish zsh) ;;
   esac fi
   case $words[CURRENT-1] in
-  --*-file) _files ;;
+  --*-file|--cert|--key|--cacert) _files ;;
   *) _describe word offered ;;
   esac
 }
@@ -109,7 +110,7 @@ func completeFish(out io.Writer) {
 	for _, c := range commands {
 		for _, f := range c.completedFlags() {
 			file := ""
-			if strings.HasSuffix(f.word, "-file") {
+			if strings.HasSuffix(f.word, "-file") || slices.Contains([]string{"--cert", "--key", "--cacert"}, f.word) {
 				file = " -r -F"
 			}
 			fmt.Fprintf(out, "complete -c latchkey -n '__fish_seen_subcommand_from %s' -l %s%s -d %s\n", c.name, f.word[2:], file, quoted(f.about))

@@ -39,7 +39,7 @@ func TestCompletion(t *testing.T) {
 			t.Parallel()
 			for line, want := range map[string][]string{
 				"latchkey ":            {"users", "list", "show", "end", "locks", "watch", "top", "stats", "doctor", "version", "completion"},
-				"latchkey list --":     {"--user", "--redis", "--json", "--password-file"},
+				"latchkey list --":     {"--user", "--redis", "--json", "--password-file", "--cert", "--key", "--cacert"},
 				"latchkey users --":    {"--limit", "--ttl"},
 				"latchkey top --":      {"--limit", "--count"},
 				"latchkey doctor --":   {"--acl-user", "--redis"},

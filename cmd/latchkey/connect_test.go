@@ -44,7 +44,7 @@ func TestUnreachable(t *testing.T) {
 		{at(silent.Addr().String()), "no reply within 300ms"},
 		{"rediss://" + silent.Addr().String(), "no reply within 300ms; if it does not speak TLS, write redis"},
 		{at(full.Addr().String()), "the server has closed the connection at once: perhaps it needs TLS: then write rediss or valkeys"},
-		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients\n"},
+		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients, or it wants a client's certificate: name it by --cert and --key\n"},
 		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},
 		{at(":wrong@" + s.Addr), "or user is disabled: it comes from"},

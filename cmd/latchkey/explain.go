@@ -81,6 +81,7 @@ func (r *redis) explainedAt(err error, at string) error {
 // ofConnection explains why there is no connection, or no reply. Else it returns "". A reset's own text names the
 // port of this program, which differs at each try: watch would take each text for a new reason.
 func (r *redis) ofConnection(err error) string {
+	const nameTheCert = "name it by --cert and --key"
 	const writeTLS = "write rediss or valkeys as the URL's scheme"
 	withTLS := r.option.TLSConfig != nil
 	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
@@ -101,7 +102,12 @@ func (r *redis) ofConnection(err error) string {
 	case errors.Is(err, errAtOnce) && !r.hasReplied.Load():
 		return "the server has closed the connection at once: perhaps it needs TLS: then " + writeTLS
 	case isClosed(err) && withTLS && !r.hasReplied.Load():
-		return "the server has closed the connection: perhaps Redis is at maxclients"
+		if len(r.option.TLSConfig.Certificates) > 0 {
+			return "the server has closed the connection: perhaps Redis is at maxclients, or it refuses the certificate of --cert"
+		}
+		return "the server has closed the connection: perhaps Redis is at maxclients, or it wants a client's certificate: " + nameTheCert
+	case withTLS && strings.HasSuffix(err.Error(), "tls: certificate required"):
+		return "remote error: tls: certificate required: " + nameTheCert
 	case isClosed(err):
 		return "the server has closed the connection"
 	}

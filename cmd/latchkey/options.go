@@ -30,6 +30,7 @@ type options struct {
 	verbose bool
 
 	url, passwordFile, keysFile string
+	cert, key, caCert           string // files, for TLS
 }
 
 // An idList is a flag that may be given more than once.
@@ -48,6 +49,9 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	f.StringVar(&o.url, "redis", "", "")
 	f.StringVar(&o.passwordFile, "password-file", "", "")
 	f.StringVar(&o.keysFile, "keys-file", "", "")
+	f.StringVar(&o.cert, "cert", "", "")
+	f.StringVar(&o.key, "key", "", "")
+	f.StringVar(&o.caCert, "cacert", "", "")
 	f.StringVar(&o.prefix, "prefix", records.DefaultPrefix, "")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Second, "")
 	f.BoolVar(&o.json, "json", false, "")

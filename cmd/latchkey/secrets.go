@@ -44,6 +44,9 @@ func (o *options) read(getenv func(string) string) (err error) {
 	if o.redis.Username != "" && o.redis.Password == "" {
 		return usage("%s names a user without a password: write it into a file for --password-file", from)
 	}
+	if err := o.readTLS(); err != nil {
+		return err
+	}
 	if file := cmp.Or(o.keysFile, getenv(keysVariable)); file != "" {
 		o.keysFile = file
 		o.keys, err = readKeys(file)

@@ -167,7 +167,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"redis", "password-file", "keys-file", "prefix", "timeout", "json"} {
+	for _, name := range []string{"redis", "password-file", "keys-file", "cert", "key", "cacert", "prefix", "timeout", "json"} {
 		contains(t, help, "--"+name)
 	}
 }
