@@ -42,10 +42,12 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // Unlock releases the lock. The error is [ErrExpired] if the lease had expired and no other holder took the
 // lock, and [ErrLost] if another holder did: it may have worked at the same time. Both may be wrong after a
 // broken connection, since the release is repeated then, and may find that the first try has released the lock.
-// With [ErrUnavailable] the lock may stay locked until its lease ends.
+// With [ErrUnavailable] the lock may stay locked until its lease ends. After an UnlockAfter it is then unknown whether
+// there is a cool-down.
 //
-// A lock is released even if ctx has ended: only Options.Timeout bounds that. A second Unlock does nothing and
-// returns nil, so Unlock can be deferred.
+// A lock is released even if ctx has ended: only Options.Timeout bounds that. Unlock and UnlockAfter end the lease, also
+// if they fail, so Unlock can be deferred. A further call does nothing, and returns what the first call has returned: to
+// repeat a release that failed has no effect.
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too

@@ -33,6 +33,9 @@ type Lease struct {
 	onLost []context.CancelCauseFunc // to be called when the lock is lost
 	why    error                     // the reason for which the lock was lost
 
+	unlocked chan struct{} // closed when the first Unlock has ended; nil unless another call waits for that
+	outcome  error         // of the first Unlock
+
 	// At most one extension is under way, so that the term is that of the last one.
 	extending chan struct{} // closed when the extension ends; nil: no extension is under way
 }
@@ -42,8 +45,9 @@ type state int
 const (
 	waiting state = iota
 	holding
-	released
 	lost
+	releasing // by the first Unlock, which waits for Redis
+	released
 )
 
 // LockAs waits for key by the rules of locker.Locker. l is zero, and is the lease on key afterwards.
@@ -82,7 +86,7 @@ func (k *Locks) LockAs(ctx context.Context, l *Lease, key string, a Algorithm, o
 
 // begin begins a lease. It is called with mu held.
 func (l *Lease) begin(won Won) {
-	l.state, l.own, l.why = holding, true, nil
+	l.state, l.own, l.why, l.unlocked, l.outcome = holding, true, nil, nil, nil
 	l.term.Begin(won, l.ticket.Options, l.valid)
 	l.quota.Holders++
 	l.locks.Own(l.ticket.Key, Holder{Token: won.Token, Lease: l}, &l.alarm, l, l.term.Renewal(), l.term.End())
@@ -186,7 +190,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	}
 	state, err := l.extendHeld(ctx, d)
 	switch {
-	case state == released:
+	case state >= releasing:
 		err = fmt.Errorf("it was released: %w", ErrExpired)
 	case state == lost && err == nil:
 		// A holder that was notified of the loss does not get the lock back. This only asks who has the lock. If the
@@ -275,15 +279,43 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	after := WholeMillis(delay)
 	token, held, again := l.stop(after > 0)
 	if again {
-		return nil
+		return l.firstOutcome()
 	}
-	ctx, key := context.WithoutCancel(ctx), l.ticket.Key
 	// The next caller finds the lock free, or already has it. The line moves on even if the algorithm panics.
+	err := scripting.ErrExited
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.state, l.outcome = released, err
+		if l.unlocked != nil {
+			close(l.unlocked)
+		}
 		l.leaveLine()
 	}()
+	err = l.release(context.WithoutCancel(ctx), token, held, after)
+	return err
+}
+
+// firstOutcome waits for the first Unlock, and returns its error. To another caller, nil would mean that the lock was
+// released.
+func (l *Lease) firstOutcome() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == releasing {
+		if l.unlocked == nil {
+			l.unlocked = make(chan struct{})
+		}
+		over := l.unlocked
+		l.mu.Unlock()
+		<-over
+		l.mu.Lock()
+	}
+	return l.outcome
+}
+
+// release passes the lock on or releases it, after stop has returned token and held.
+func (l *Lease) release(ctx context.Context, token string, held bool, after time.Duration) error {
+	key := l.ticket.Key
 	if held && after == 0 {
 		passed, next, err := l.pass(ctx, token)
 		if err != nil {
@@ -309,23 +341,26 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 }
 
 // stop ends the lease, which is not renewed any more. held reports whether the lock was held until now; if not, l.why
-// says why. again reports whether the lease had ended before.
+// says why. again reports whether an earlier call has ended the lease.
 func (l *Lease) stop(cool bool) (token string, held, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	held, again = l.state == holding && l.term.Held(now), l.state == released
+	if l.state >= releasing {
+		return "", false, true
+	}
+	held = l.state == holding && l.term.Held(now)
 	if l.state == holding && !held {
 		l.why = l.term.Overdue(now)
 	}
-	l.state = released
+	l.state = releasing
 	if l.own {
 		l.locks.CancelAlarm(&l.alarm)
 	}
 	if cool { // an extension that is under way would replace the cool-down
 		l.waitForExtension()
 	}
-	return l.term.Token, held, again
+	return l.term.Token, held, false
 }
 
 // pass passes the lock on from token to the next caller in line, if a caller waits and the process may keep the lock.

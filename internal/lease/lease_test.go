@@ -60,6 +60,23 @@ func TestUnlockWithoutRedis(t *testing.T) {
 	})
 }
 
+// A release that failed is not done by asking again, and no call says that it is: not one that comes later, and not
+// one that comes while Redis is being asked.
+func TestUnlockAgainAfterAFailure(t *testing.T) {
+	each(t, map[string]time.Duration{"Unlock": 0, "UnlockAfter": time.Hour}, func(t *testing.T, delay time.Duration) {
+		f := fake{hooks{release: func(call) error { pause(s); return errNoReply }}}
+		_, l := newLease(t, &f, Options{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { wantError(t, l.UnlockAfter(t.Context(), delay), errNoReply) })
+		}
+		all.Wait()
+		wantError(t, l.UnlockAfter(t.Context(), delay), errNoReply)
+		wantError(t, l.Unlock(t.Context()), errNoReply)
+		f.wantCalls(t, "Release", 1)
+	})
+}
+
 // After UnlockAfter nobody has the lock for that time, to the moment. A delay that is shorter than
 // what Redis counts in does not become none.
 func TestUnlockAfter(t *testing.T) {

@@ -25,7 +25,7 @@ func expires(c *check) {
 		}
 		c.wants("Extend", extended, locker.ErrExpired)
 		c.wants("Unlock", unlocked, locker.ErrExpired)
-		c.unlock(l) // for the last time
+		c.wants("a second Unlock", l.Unlock(c.ctx), locker.ErrExpired)
 		return nil
 	})
 }
