@@ -3,6 +3,7 @@ package locker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 // it.
 //
 // A token identifies one holder of one lock, and is never used again. All methods must be safe to repeat with
-// the same arguments, since a reply may be lost after Redis did the work. Apart from the documented errors, an
+// the same arguments, since a reply may be lost after Redis did the work. A method must return when its ctx has
+// ended, which is how Options.Timeout bounds it. Apart from the documented errors, an
 // error should wrap [ErrUnavailable]; any other error ends the wait as it is. A panic counts as an
 // ErrUnavailable whose text tells where it was; in Valid it counts as 0. Times are whole milliseconds.
 type Algorithm interface {
@@ -51,9 +53,12 @@ type Attempt struct {
 // Redlock see [NewRedlockOn].
 func New(a Algorithm, o Options) Locker {
 	if s, ok := a.(spin); ok {
+		if o.Timeout > 0 {
+			s.Runner = s.Runner.Within(o.Timeout)
+		}
 		return newLock(s.Spin, s.notifiers, o)
 	}
-	return newLock(own{a}, nil, o)
+	return newLock(own{a, o.Timeout}, nil, o)
 }
 
 // A lock is a Locker on one algorithm.
@@ -96,22 +101,44 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 
 // own is a user's Algorithm as the engine needs it. The engine also calls it in background goroutines, where a
 // panic would end the process.
-type own struct{ Algorithm }
+type own struct {
+	Algorithm
+	timeout time.Duration // of each round trip; 0: its client bounds that
+}
 
 func (a own) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {
 	defer scripting.Recovered(&err)
-	found, err := a.Algorithm.Take(ctx, key, token, span)
+	var found Attempt
+	err = a.bound(ctx, func(ctx context.Context) (err error) {
+		found, err = a.Algorithm.Take(ctx, key, token, span)
+		return err
+	})
 	return lease.Attempt{Taken: found.Taken, Holder: found.Holder, Left: found.Left, MaybeTaken: found.Ambiguous}, err
 }
 
 func (a own) Extend(ctx context.Context, key, token string, d time.Duration) (err error) {
 	defer scripting.Recovered(&err)
-	return a.Algorithm.Extend(ctx, key, token, d)
+	return a.bound(ctx, func(ctx context.Context) error { return a.Algorithm.Extend(ctx, key, token, d) })
 }
 
 func (a own) Release(ctx context.Context, key, token string, after time.Duration) (err error) {
 	defer scripting.Recovered(&err)
-	return a.Algorithm.Release(ctx, key, token, after)
+	return a.bound(ctx, func(ctx context.Context) error { return a.Algorithm.Release(ctx, key, token, after) })
+}
+
+// bound calls do with the time of a round trip. If that time has ended, Redis counts as silent, even if do returns only
+// the error of its context: the caller's own context may not have ended.
+func (a own) bound(ctx context.Context, do func(context.Context) error) error {
+	if a.timeout <= 0 {
+		return do(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	err := do(bounded)
+	if ctx.Err() == nil && err != nil && errors.Is(err, bounded.Err()) && !errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
 }
 
 func (a own) Valid(lease time.Duration) time.Duration {

@@ -118,7 +118,7 @@ func redlockOn(nodes []*fake, o Options) *Redlock {
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
 	r := &Redlock{lock: newLock(nil, nil, o), timeout: o.Timeout}
 	for _, n := range nodes {
-		r.nodes = append(r.nodes, own{n})
+		r.nodes = append(r.nodes, own{Algorithm: n})
 	}
 	return r
 }

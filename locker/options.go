@@ -31,7 +31,8 @@ type Options struct {
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
 	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it
-	// is for each node, by default a fiftieth of Lease, at least 10 ms.
+	// is for each node, by default a fiftieth of Lease, at least 10 ms. With [New] it bounds a client that is more
+	// patient, by the context of the round trip; if Timeout is 0, the client's own timeout counts.
 	Timeout time.Duration
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string

@@ -69,7 +69,7 @@ func TestHeldErrorNamesNobodyGone(t *testing.T) {
 			}
 			return do()
 		}}
-		locks := newLock(own{&f}, nil, Options{})
+		locks := newLock(own{Algorithm: &f}, nil, Options{})
 		l := mustLock(t, locks)
 		go func() { mustUnlock(t, mustLock(t, locks)) }()
 		synctest.Wait()

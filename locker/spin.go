@@ -20,7 +20,8 @@ type Spin struct{ lock Locker }
 
 // NewSpin returns a spin lock on the Redis of pool.
 func NewSpin(pool *redis.Pool, o Options) *Spin {
-	return &Spin{New(spinOn(runnerOn(pool, o.Timeout)), o)}
+	s := spinOn(runnerOn(pool, o.Timeout))
+	return &Spin{newLock(s.Spin, s.notifiers, o)}
 }
 
 // Lock acquires key by the rules of [Locker]. The lock is stored at key itself, without a prefix.

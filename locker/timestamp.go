@@ -36,7 +36,8 @@ type Timestamp struct{ lock Locker }
 
 // NewTimestamp returns a timestamp lock on the Redis of pool.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
-	return &Timestamp{New(timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}, o)}
+	a := timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}
+	return &Timestamp{newLock(own{Algorithm: a}, nil, o)}
 }
 
 // Lock acquires key by the rules of [Locker]. If the value is not a time in Unix milliseconds, it returns

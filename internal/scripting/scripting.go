@@ -57,6 +57,7 @@ type Runner struct {
 	cluster transport.ClusterClient // nil: the client does not know clusters
 	routed  transport.RoutedClient  // nil: the client knows no routes
 	resets  atomic.Int64            // how many times the connections were given up
+	bounds  bool                    // timeout bounds the first try, too, since the client may be more patient
 
 	observer atomic.Pointer[func(context.Context, Exchange)] // nil: none
 }
@@ -71,8 +72,18 @@ func NewRunner(c transport.Client, timeout time.Duration) *Runner {
 // Keys are strings, as the []any that clients want: to convert them for each call costs time.
 type Keys []any
 
+// Within returns a runner on the same client, whose Run takes at most timeout, even if the client is more patient.
+func (r *Runner) Within(timeout time.Duration) *Runner {
+	return &Runner{client: r.client, timeout: timeout, cluster: r.cluster, routed: r.routed, bounds: true}
+}
+
 // Run runs a script.
 func (r *Runner) Run(ctx context.Context, s *Script, keys Keys, args ...any) (Reply, error) {
+	if r.bounds {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
 	_, reply, err := r.RoundTrip(ctx, RoundTrip{Script: s, Keys: keys, Args: args})
 	return reply, err
 }
