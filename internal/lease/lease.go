@@ -277,6 +277,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
 	}
 	after := WholeMillis(delay)
+	ctx = context.WithoutCancel(ctx) // if ctx is nil, this panics while nothing has changed yet
 	token, held, again := l.stop(after > 0)
 	if again {
 		return l.firstOutcome()
@@ -292,7 +293,7 @@ func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 		}
 		l.leaveLine()
 	}()
-	err = l.release(context.WithoutCancel(ctx), token, held, after)
+	err = l.release(ctx, token, held, after)
 	return err
 }
 

@@ -26,6 +26,29 @@ func TestOnLostPanics(t *testing.T) {
 	})
 }
 
+// Unlock panics without a context, and leaves the lease as it was: the caller who recovers can still release it, and
+// the next caller gets the lock.
+func TestUnlockWithoutAContext(t *testing.T) {
+	var f fake
+	var none context.Context
+	withLease(t, &f, Options{}, func(t *testing.T, g *Locks, l *Lease) {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			_ = l.Unlock(none)
+		}()
+		redistest.Elapse(30 * s)
+		if l.Validity() == 0 || isLost(l) {
+			t.Error("the lease has ended")
+		}
+		mustUnlock(t, l)
+		mustUnlock(t, lock(t, g, &f, Options{}))
+	})
+}
+
 // A quitter ends the goroutine that subscribes, or receives, for so many times.
 type quitter struct {
 	*wire
