@@ -3,7 +3,6 @@ package locker
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,13 +21,12 @@ type Owner struct {
 // String returns host/pid and the label, as in "web-3/4711 POST /cart".
 func (o Owner) String() string { return lease.Owner(o).String() }
 
-// A HeldError is an [ErrTimeout] or [ErrTooManyWaiters] that knows the holder of the lock. Get it with
-// [errors.As].
+// A HeldError is the error of a caller that waited in vain, and knows the holder of the lock. Get it with [errors.As].
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
-	// Err is ErrTimeout or ErrTooManyWaiters; nil means ErrTimeout.
+	// Err is ErrTimeout, ErrTooManyWaiters, or the cause of the end of the caller's context; nil means ErrTimeout.
 	Err error
 }
 
@@ -38,8 +36,8 @@ func init() {
 
 // Error says who holds the lock, and for how long already.
 func (e *HeldError) Error() string {
-	if errors.Is(e.Err, ErrTooManyWaiters) {
-		return fmt.Sprintf("%v: it is held by %s for %v", e.Err, e.Owner, e.For)
+	if e.Unwrap() != ErrTimeout {
+		return fmt.Sprintf("%v: the lock is held by %s for %v", e.Err, e.Owner, e.For)
 	}
 	return fmt.Sprintf("lock is held by %s for %v", e.Owner, e.For)
 }

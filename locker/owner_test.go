@@ -59,6 +59,26 @@ func (o othersLock) Take(context.Context, string, string, time.Duration) (Attemp
 	return Attempt{Holder: o.token}, nil
 }
 
+// The error of a context that has ended is the context's, and names the holder.
+func TestHeldErrorOfAContext(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := &fake{}
+		l, err := New(f, Options{}).Lock(WithLabel(t.Context(), "daily report"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), s)
+		defer cancel()
+		_, err = New(f, Options{}).Lock(ctx, "k")
+		held, named := errors.AsType[*HeldError](err)
+		if !named || held.Owner.Label != "daily report" || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) ||
+			!strings.Contains(err.Error(), "k: context deadline exceeded: the lock is held by ") {
+			t.Errorf("%v", err)
+		}
+		mustUnlock(t, l)
+	})
+}
+
 // The holder has given the lock back, and nobody knows yet who comes next. It
 // would be wrong to name the one before.
 func TestHeldErrorNamesNobodyGone(t *testing.T) {

@@ -52,6 +52,6 @@ func (h Holder) Owner() (Owner, bool) {
 	return owner, true
 }
 
-// HeldError adds the owner of a lock to err, an ErrTimeout or ErrTooManyWaiters. Package locker sets it: the error is a
-// locker.HeldError.
+// HeldError adds the owner of a lock to err: an ErrTimeout, an ErrTooManyWaiters, or why a caller's context has ended.
+// Package locker sets it: the error is a locker.HeldError.
 var HeldError = func(err error, _ Owner, _ time.Duration) error { return err }

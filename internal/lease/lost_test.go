@@ -132,6 +132,27 @@ func TestTooManyNamesTheHolder(t *testing.T) {
 	})
 }
 
+// A caller whose context ends learns why, and who has the lock. It is no ErrTimeout: Options.Wait has not ended.
+func TestTheEndOfAContextNamesTheHolder(t *testing.T) {
+	cause := errors.New("the cause")
+	var f fake
+	withLease(t, &f, Options{Label: "GET /slow"}, func(t *testing.T, here *Locks, l *Lease) {
+		var there Locks
+		for what, g := range map[string]*Locks{"in line": here, "at Redis": &there} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			got := wait(ctx, g, &f, Options{})
+			redistest.Elapse(s)
+			cancel(cause)
+			r := <-got
+			who, named := errors.AsType[heldError](r.err)
+			if !errors.Is(r.err, cause) || errors.Is(r.err, ErrTimeout) || !named || who.owner.Label != "GET /slow" || r.took != s {
+				t.Errorf("%s: %v", what, r.err)
+			}
+		}
+		mustUnlock(t, l)
+	})
+}
+
 // A token reads as what went into it. No two are the same. A label is made fit for a line of a log, and
 // for a short command.
 func TestLabelIsPrintable(t *testing.T) {

@@ -112,7 +112,7 @@ func (t *Ticket[W]) Ring() {
 // each wait 0.7 µs and 4 allocations.
 func (t *Ticket[W]) ended() error {
 	if cause := context.Cause(t.Context); cause != nil {
-		return cause
+		return held(cause, t.lines.holder(t.Key))
 	}
 	if closed := t.lines.isClosed(); closed != nil {
 		return closed
