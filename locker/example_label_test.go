@@ -29,7 +29,8 @@ func ExampleWithLabel() {
 	}
 	defer lease.Unlock(ctx)
 
-	_, err = locks.Lock(context.Background(), "import:17") // … lock is held by HOST/PID import of account 17 for 2ms
+	_, err = locks.Lock(context.Background(), "import:17")
+	// err is: … lock is held by HOST/PID import of account 17 for 2ms, and its lease ends in 10s
 	fmt.Println(strings.Contains(err.Error(), "import of account 17"))
 	// Output:
 	// true

@@ -29,7 +29,7 @@ func Example() {
 	err := report(locker.WithLabel(context.Background(), "daily report"), jobs)
 	switch {
 	case errors.Is(err, locker.ErrTimeout):
-		log.Print(err) // … lock is held by web-3/4711 daily report for 12m0s
+		log.Print(err) // … lock is held by web-3/4711 daily report for 12m0s, and its lease ends in 25s
 	case err != nil:
 		log.Print(err)
 	}

@@ -22,24 +22,34 @@ type Owner struct {
 func (o Owner) String() string { return lease.Owner(o).String() }
 
 // A HeldError is the error of a caller that waited in vain, and knows the holder of the lock. Get it with [errors.As].
+// After [Lease.UnlockAfter] the last holder counts as the holder until the lock is free.
 type HeldError struct {
 	Owner Owner
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
+	// Left is how long the owner's lease still lasted or, after UnlockAfter, for how long the lock stays locked; 0 if
+	// that is unknown. A living owner may renew its lease, or release the lock sooner.
+	Left time.Duration
 	// Err is ErrTimeout, ErrTooManyWaiters, or the cause of the end of the caller's context; nil means ErrTimeout.
 	Err error
 }
 
 func init() {
-	lease.HeldError = func(err error, o lease.Owner, d time.Duration) error { return &HeldError{Owner(o), d, err} }
+	lease.HeldError = func(err error, o lease.Owner, had, left time.Duration) error {
+		return &HeldError{Owner: Owner(o), For: had, Left: left, Err: err}
+	}
 }
 
-// Error says who holds the lock, and for how long already.
+// Error says who holds the lock, for how long already, and when the lease ends, if that is known.
 func (e *HeldError) Error() string {
-	if e.Unwrap() != ErrTimeout {
-		return fmt.Sprintf("%v: the lock is held by %s for %v", e.Err, e.Owner, e.For)
+	text := fmt.Sprintf("lock is held by %s for %v", e.Owner, e.For)
+	if e.Left > 0 {
+		text += fmt.Sprintf(", and its lease ends in %v", e.Left)
 	}
-	return fmt.Sprintf("lock is held by %s for %v", e.Owner, e.For)
+	if e.Unwrap() != ErrTimeout {
+		return fmt.Sprintf("%v: the %s", e.Err, text)
+	}
+	return text
 }
 
 // Unwrap returns Err, or [ErrTimeout].

@@ -59,6 +59,42 @@ func (o othersLock) Take(context.Context, string, string, time.Duration) (Attemp
 	return Attempt{Holder: o.token}, nil
 }
 
+// The error tells when the lease of the holder ends, as far as that is known: in this process, in another, and in a
+// cool-down, for which the last holder counts as the holder.
+func TestHeldErrorTellsTheEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := &fake{}
+		here, there := New(f, Options{Wait: NoWait}), New(f, Options{Wait: NoWait})
+		full := New(f, Options{MaxWaiters: 1})
+		want := func(what string, locks Locker, left time.Duration) {
+			t.Helper()
+			_, err := locks.Lock(t.Context(), "k")
+			held, named := errors.AsType[*HeldError](err)
+			if text := ", and its lease ends in " + left.String(); !named || held.Left != left || !strings.HasSuffix(err.Error(), text) {
+				t.Errorf("%s: %v, want%s", what, err, text)
+			}
+		}
+		l := mustLock(t, here)
+		redistest.Elapse(s)
+		want("this process", here, 9*s)
+		want("another process", there, 9*s)
+		for range 2 { // the first of them is the head, and asks
+			go func() {
+				if l, err := full.Lock(t.Context(), "k"); err == nil {
+					_ = l.Unlock(t.Context())
+				}
+			}()
+			synctest.Wait()
+		}
+		want("a full line", full, 9*s)
+		if err := l.UnlockAfter(t.Context(), time.Hour); err != nil {
+			t.Error(err)
+		}
+		redistest.Elapse(s)
+		want("a cool-down", there, time.Hour-s)
+	})
+}
+
 // The error of a context that has ended is the context's, and names the holder.
 func TestHeldErrorOfAContext(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

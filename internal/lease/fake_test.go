@@ -272,13 +272,13 @@ func wantTook(t *testing.T, begin time.Time, want time.Duration) {
 }
 
 func init() {
-	HeldError = func(err error, o Owner, d time.Duration) error { return heldError{err, o, d} }
+	HeldError = func(err error, o Owner, had, left time.Duration) error { return heldError{err, o, had, left} }
 }
 
 type heldError struct {
-	err   error
-	owner Owner
-	d     time.Duration
+	err       error
+	owner     Owner
+	had, left time.Duration
 }
 
 func (e heldError) Error() string { return e.err.Error() }

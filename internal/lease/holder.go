@@ -17,8 +17,8 @@ type Holder struct {
 	ends    time.Time // when the lease ends, if another process holds it
 }
 
-// left returns how long the holder's lease still lasts. It must not be called with Lines.mu held, since it locks the
-// owner's mutex.
+// left returns how long the holder's lease still lasts; if that is unknown, it is not more than 0. It must not be called
+// with Lines.mu held, since it locks the owner's mutex.
 func (h Holder) left() time.Duration {
 	if h.Lease != nil {
 		return h.Lease.Validity()
@@ -26,7 +26,8 @@ func (h Holder) left() time.Duration {
 	return time.Until(h.ends)
 }
 
-// held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h.
+// held returns err, the error of a caller that has not acquired the lock, with what is known of the holder h. It must
+// not be called with Lines.mu held.
 func held(err error, h Holder) error {
 	owner, ours := h.Owner()
 	switch {
@@ -36,7 +37,8 @@ func held(err error, h Holder) error {
 		return err
 	}
 	// The holder's clock may be a little ahead of ours.
-	return HeldError(err, owner, max(0, time.Since(owner.Since)).Round(time.Millisecond))
+	had := max(0, time.Since(owner.Since)).Round(time.Millisecond)
+	return HeldError(err, owner, had, max(0, h.left()).Round(time.Millisecond))
 }
 
 // Owner returns what is known of the holder. It returns false if nothing is known, or another program has taken the lock.
@@ -53,5 +55,6 @@ func (h Holder) Owner() (Owner, bool) {
 }
 
 // HeldError adds the owner of a lock to err: an ErrTimeout, an ErrTooManyWaiters, or why a caller's context has ended.
+// It also adds for how long the owner has had the lock, and how long the lease still lasts, or 0 if that is unknown.
 // Package locker sets it: the error is a locker.HeldError.
-var HeldError = func(err error, _ Owner, _ time.Duration) error { return err }
+var HeldError = func(err error, _ Owner, had, left time.Duration) error { return err }

@@ -75,7 +75,10 @@ func (l *Lines[W]) Enter(t *Ticket[W]) (head bool, err error) {
 		}
 	}
 	head, err = l.join(t, again)
-	if err == nil && !head {
+	switch {
+	case err == ErrTooManyWaiters:
+		err = held(err, l.holder(t.Key))
+	case err == nil && !head:
 		head, err = t.wait()
 	}
 	if err != nil {
@@ -104,7 +107,7 @@ func (l *Lines[W]) join(t *Ticket[W], again bool) (head bool, _ error) {
 		l.keys[t.Key] = t.line
 		return true, nil
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
-		return false, held(ErrTooManyWaiters, at.holder)
+		return false, ErrTooManyWaiters
 	}
 	if t.called == nil {
 		t.called = make(chan outcome, 1) // has room, so that the goroutine that calls does not wait
