@@ -4,6 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -251,4 +254,30 @@ func TestEncrypted(t *testing.T) {
 	}
 	contains(t, must(t, s.URL, "end", "--user", "ann", "--keys-file", keys), id, "1 session ended")
 	fails(t, call(t, s.URL, "show", id), exitError, "it was ended a moment ago") // the list says so, without keys
+}
+
+// If the program's key is the text of a variable, the line on the page writes the file of keys. What the text decodes to
+// is another key.
+func TestAKeyThatIsText(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("key!", 8)))
+	st := opened(t, s.URL, store.Options{Encryption: store.Encryption{Keys: [][]byte{[]byte(key)}}})
+	begin(t, st, first, `{"card":"4111"}`)
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^    (.*"\$KEY".*>>keys\))$`).FindSubmatch(page)
+	if line == nil {
+		t.Fatal("the page does not say how to write the file of keys")
+	}
+	c := exec.CommandContext(t.Context(), "sh", "-c", string(line[1]))
+	c.Dir, c.Env = t.TempDir(), append(os.Environ(), "KEY="+key)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	contains(t, must(t, s.URL, "show", first, "--values", "--keys-file", filepath.Join(c.Dir, "keys")), `card  "4111"`)
+	decoded := file(t, hex.EncodeToString([]byte(strings.Repeat("key!", 8))))
+	fails(t, call(t, s.URL, "show", first, "--values", "--keys-file", decoded), exitError, "which is not in ")
 }
