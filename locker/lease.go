@@ -33,7 +33,8 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) 
 // Extend makes the lease last for d from now at least, even beyond MaxHold. A shorter d than before shortens what the
 // holder may rely on, and not how long the lock stays in Redis: only Unlock and UnlockAfter shorten that. The lease is
 // still renewed, so a d that is shorter than a renewal has no effect. d must be at least 1 ms. The error is
-// [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost] if another holder did. If the
+// [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost] if another holder did. After
+// Unlock it is an ErrExpired, too, whoever has the lock. If the
 // outcome is unknown, the error is [ErrUnavailable], and the lease goes on for as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)

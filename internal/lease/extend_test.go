@@ -48,7 +48,11 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 			wantError(t, l.Extend(t.Context(), d), nil)
 		}
 		mustUnlock(t, l)
-		wantError(t, l.Extend(t.Context(), s), ErrExpired)
+		err := l.Extend(t.Context(), s)
+		wantError(t, err, ErrExpired)
+		if text := "locker: extending k: the lease was released"; err == nil || err.Error() != text {
+			t.Errorf("%v, want %q: another may have the lock", err, text)
+		}
 		if made := f.Made("Extend"); len(made) != 2 || made[0].D != s+time.Millisecond || made[1].D < time.Hour {
 			t.Errorf("Redis was asked for %+v", made)
 		}

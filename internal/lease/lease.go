@@ -191,7 +191,7 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	state, err := l.extendHeld(ctx, d)
 	switch {
 	case state >= releasing:
-		err = fmt.Errorf("it was released: %w", ErrExpired)
+		err = worded{ErrExpired, "the lease was released"} // who has the lock now is not known
 	case state == lost && err == nil:
 		// A holder that was notified of the loss does not get the lock back. This only asks who has the lock. If the
 		// token still has it, the lock must be released.
