@@ -30,9 +30,9 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 // lease's methods. If it panics in the new goroutine, slog.Default logs the panic.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
-// Extend makes the lease last for d from now at least, even beyond MaxHold. A shorter d than before shortens what the
-// holder may rely on, and not how long the lock stays in Redis: only Unlock and UnlockAfter shorten that. The lease is
-// still renewed, so a d that is shorter than a renewal has no effect. d must be at least 1 ms. The error is
+// Extend makes the lease last for d from now at least, even beyond MaxHold. It never shortens the lease: if d is less
+// than what is left, Extend only asks Redis whether the lock is still held. The lease is renewed as before. d must be at
+// least 1 ms. The error is
 // [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost] if another holder did. After
 // Unlock it is an ErrExpired, too, whoever has the lock. If the
 // outcome is unknown, the error is [ErrUnavailable], and the lease goes on for as long as it lasts.

@@ -44,7 +44,7 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 				t.Errorf("Extend by %v: no error", d)
 			}
 		}
-		for _, d := range []time.Duration{s + 1, math.MaxInt64} {
+		for _, d := range []time.Duration{30*s + 1, math.MaxInt64} {
 			wantError(t, l.Extend(t.Context(), d), nil)
 		}
 		mustUnlock(t, l)
@@ -53,7 +53,7 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 		if text := "locker: extending k: the lease was released"; err == nil || err.Error() != text {
 			t.Errorf("%v, want %q: another may have the lock", err, text)
 		}
-		if made := f.Made("Extend"); len(made) != 2 || made[0].D != s+time.Millisecond || made[1].D < time.Hour {
+		if made := f.Made("Extend"); len(made) != 2 || made[0].D != 30*s+time.Millisecond || made[1].D < time.Hour {
 			t.Errorf("Redis was asked for %+v", made)
 		}
 	})
@@ -103,8 +103,7 @@ func TestALossIsFinal(t *testing.T) {
 }
 
 // Redis does not answer to Extend, or refuses. That is no loss yet: there is the rest of the lease
-// to get through. An extension that shortens the lease may have been done without an answer, so the
-// holder must reckon with it. One that Redis refused changes nothing.
+// to get through, whatever was done without an answer: an Extend by less than what is left shortens nothing.
 func TestExtendInDoubt(t *testing.T) {
 	type situation struct {
 		by     time.Duration
@@ -115,8 +114,8 @@ func TestExtendInDoubt(t *testing.T) {
 	each(t, map[string]situation{
 		"for longer":            {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
 		"for longer, refused":   {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
-		"for less":              {s, first(lands(errNoReply, 0)), s, time.Minute},
-		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, s, s},
+		"for less":              {s, first(lands(errNoReply, 0)), 9 * s, time.Minute},
+		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, 9 * s, 9 * s},
 		"for less, refused":     {s, fails(errRefused), 9 * s, 9 * s},
 	}, func(t *testing.T, tt situation) {
 		f := fake{hooks{extend: tt.extend}}
@@ -132,6 +131,35 @@ func TestExtendInDoubt(t *testing.T) {
 		wantLost(t, l, true)
 	})
 }
+
+// An Extend by less than what is left asks whether the lock is still held, and shortens nothing, however long Redis takes
+// to reply. That holds also if the holder relies on a part of the lease only.
+func TestExtendDoesNotShorten(t *testing.T) {
+	each(t, map[string]func(*fake) Algorithm{
+		"all of a lease": func(f *fake) Algorithm { return f },
+		"a part of it":   func(f *fake) Algorithm { return careful{f} },
+	}, func(t *testing.T, algorithm func(*fake) Algorithm) {
+		f := fake{hooks{extend: slowly(10 * time.Millisecond)}}
+		var g Locks
+		l := lock(t, &g, algorithm(&f), Options{Lease: 9 * s})
+		for _, d := range []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, s} {
+			redistest.Elapse(s / 2)
+			before := l.Validity()
+			wantError(t, l.Extend(t.Context(), d), nil)
+			if v := l.Validity(); v < before-10*time.Millisecond {
+				t.Errorf("Extend by %v has shortened the lease from %v to %v", d, before, v)
+			}
+		}
+		redistest.Elapse(s)
+		wantLost(t, l, false)
+		mustUnlock(t, l)
+	})
+}
+
+// careful holders rely on less than all of a lease.
+type careful struct{ *fake }
+
+func (careful) Valid(lease time.Duration) time.Duration { return lease*9/10 - 2*time.Millisecond }
 
 // The lease ends while Extend waits for Redis. The holder is told then, and not when the answer
 // comes; and an answer that comes too late does not count.

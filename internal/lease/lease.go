@@ -213,7 +213,7 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 	l.waitForExtension()
 	var err error
 	if l.state == holding {
-		err = l.extend(ctx, WholeMillis(d))
+		err = l.extend(ctx, l.term.AtLeast(time.Now(), d))
 		if l.state == holding && err == nil {
 			l.term.Prolong()
 		}

@@ -32,6 +32,7 @@ type Term struct {
 	end     time.Time                         // of the lock
 	limit   time.Time                         // up to when the present holder may have the lock: its MaxHold
 	renewed time.Time                         // when the last successful command was sent
+	span    time.Duration                     // the lease that this command asked for
 
 	sent     time.Time     // the command under way; zero: there is none
 	asked    time.Duration // the lease that this command asks for
@@ -43,7 +44,7 @@ type Term struct {
 // Begin begins the term of a lock that was won, for a holder with these options. valid is that of a Cautious
 // algorithm, or nil.
 func (t *Term) Begin(won Won, o *Options, valid func(time.Duration) time.Duration) {
-	*t = Term{Token: won.Token, options: o, valid: valid, renewed: won.Sent, end: won.Sent.Add(won.Span)}
+	*t = Term{Token: won.Token, options: o, valid: valid, renewed: won.Sent, span: won.Span, end: won.Sent.Add(won.Span)}
 	if valid != nil {
 		t.end, t.drift = won.Sent.Add(valid(won.Span)), o.Lease-valid(o.Lease)
 	}
@@ -99,6 +100,12 @@ func (t *Term) Renewal() time.Time {
 	return at
 }
 
+// AtLeast returns the lease that an Extend by d must ask for now, so that it does not shorten what the holder may rely
+// on: d, or what is left of the lease that Redis has confirmed.
+func (t *Term) AtLeast(now time.Time, d time.Duration) time.Duration {
+	return WholeMillis(max(d, t.span-now.Sub(t.renewed)))
+}
+
 // Asked notes that a command was sent that makes the lock last d from now.
 func (t *Term) Asked(now time.Time, d time.Duration) {
 	t.sent, t.asked, t.before = now, d, t.end
@@ -121,7 +128,7 @@ func (t *Term) Answered(now time.Time, err error) (lost error) {
 	t.sent = time.Time{}
 	switch {
 	case err == nil:
-		t.end, t.renewed, t.trouble, t.troubled = t.until(sent, t.asked), sent, nil, time.Time{}
+		t.end, t.renewed, t.span, t.trouble, t.troubled = t.until(sent, t.asked), sent, t.asked, nil, time.Time{}
 		return nil
 	case errors.Is(err, ErrLost), errors.Is(err, ErrExpired), errors.Is(err, ErrForeign):
 		return WhyLost(err)
