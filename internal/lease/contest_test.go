@@ -63,6 +63,26 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 	})
 }
 
+// A caller behind one that asks a Redis that hangs is not told that another has the lock, which nobody knows.
+func TestTimeoutBehindACallerThatAsks(t *testing.T) {
+	each(t, map[string]string{"with a label": "POST /order", "without": ""}, func(t *testing.T, label string) {
+		f := fake{hooks{take: func(call) error { pause(time.Minute); return errNoReply }}}
+		var g Locks
+		first := wait(t.Context(), &g, &f, Options{Label: label, Timeout: time.Minute})
+		synctest.Wait()
+		r := <-wait(t.Context(), &g, &f, Options{Wait: s, Timeout: time.Minute})
+		text := "locker: waited 1s for k: another caller of this process is asking for the lock"
+		if label != "" {
+			text += ": " + label
+		}
+		if !errors.Is(r.err, ErrTimeout) || r.err.Error() != text {
+			t.Errorf("%v, want %q", r.err, text)
+		}
+		<-first
+		redistest.Elapse(time.Hour)
+	})
+}
+
 // The time that Redis takes to answer counts, too. A try that has begun is let finish if it can in
 // time, since nobody knows what it did otherwise.
 func TestAcquireWaitIncludesTries(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
@@ -123,9 +124,21 @@ func (t *Ticket[W]) ended() error {
 	return nil
 }
 
-// timeout returns an ErrTimeout, with the holder if one is known.
+// timeout returns an ErrTimeout, with the holder if one is known, or with the caller before this one that is asking for
+// the lock: if Redis hangs, the lock may well be free.
 func (t *Ticket[W]) timeout() error {
-	return held(ErrTimeout, t.lines.holder(t.Key))
+	var h Holder
+	var head *Ticket[W]
+	t.lines.mu.Lock()
+	if at := t.lines.keys[t.Key]; at != nil {
+		h, head = at.holder, at.head
+	}
+	t.lines.mu.Unlock()
+	if h == (Holder{}) && head != nil && head != t {
+		return worded{ErrTimeout, strings.TrimSuffix("another caller of this process is asking for the lock: "+
+			excerpt.Printable(head.Label, maxLabel), ": ")}
+	}
+	return held(ErrTimeout, h)
 }
 
 // remains returns the rest of Options.Wait.
