@@ -52,11 +52,15 @@ type Attempt struct {
 // New returns a Locker of an algorithm: your own, or [SpinAlgorithm] or [TimestampAlgorithm] on any client. For
 // Redlock see [NewRedlockOn].
 func New(a Algorithm, o Options) Locker {
-	if s, ok := a.(spin); ok {
+	switch known := a.(type) {
+	case spin:
 		if o.Timeout > 0 {
-			s.Runner = s.Runner.Within(o.Timeout)
+			known.Runner = known.Runner.Within(o.Timeout)
 		}
-		return newLock(s.Spin, s.notifiers, o)
+		return newLock(known.Spin, known.notifiers, o)
+	case timestamp:
+		known.localClock = o.LocalClock
+		a = known
 	}
 	return newLock(own{a, o.Timeout}, nil, o)
 }

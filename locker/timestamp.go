@@ -46,7 +46,8 @@ func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
 	return t.lock.Lock(ctx, key)
 }
 
-// TimestampAlgorithm returns the algorithm of [Timestamp] on any client, by the clock of Redis, for [New].
+// TimestampAlgorithm returns the algorithm of [Timestamp] on any client, for [New]. It uses the clock of Redis or, in a
+// Locker of New, that of Options.LocalClock.
 func TimestampAlgorithm(c transport.Client) Algorithm {
 	return timestamp{runner: scripting.NewRunner(c, DefaultTimeout)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // The value is the moment at which the lock ends, by the clock of Redis, to the millisecond: when
@@ -100,8 +101,11 @@ func TestTimestampLocalClock(t *testing.T) {
 		o.LocalClock = true
 		l := mustLock(t, newTimestamp(t, server, o))
 		wantUntil(t, server, "taken", time.Now().Add(patient.Lease))
-		if _, err := newTimestamp(t, server, o).Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-			t.Errorf("another, who has the same clock: %v", err)
+		onAClient := New(TimestampAlgorithm(transport.NewRedigo(server.Pool(t, 4), o.Timeout)), o)
+		for what, another := range map[string]Locker{"NewTimestamp": newTimestamp(t, server, o), "New": onAClient} {
+			if _, err := another.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
+				t.Errorf("another by %s, who has the same clock: %v", what, err)
+			}
 		}
 		mustExtend(t, l)
 		mustUnlock(t, l)
