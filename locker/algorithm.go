@@ -65,7 +65,7 @@ func New(a Algorithm, o Options) Locker {
 	return newLock(own{a, o.Timeout}, nil, o)
 }
 
-// A lock is a Locker on one algorithm.
+// A lock is a Locker on one algorithm. It is nil in a zero Spin, Timestamp or Redlock.
 type lock struct {
 	locks     lease.Locks
 	algorithm lease.Algorithm
@@ -83,7 +83,12 @@ func newLock(a lease.Algorithm, n *lease.Notifiers, o Options) *lock {
 	return l
 }
 
+var errZero = errors.New("locker: a zero value is no lock: New, NewSpin, NewTimestamp and NewRedlock make locks")
+
 func (l *lock) Lock(ctx context.Context, key string) (*Lease, error) {
+	if l == nil {
+		return nil, errZero
+	}
 	return l.lockBy(ctx, key, l.algorithm)
 }
 

@@ -130,5 +130,8 @@ func checkTimes(held, timeout time.Duration) error {
 // Lock acquires key by the rules of [Locker]. The error wraps [ErrUnavailable] if half of the nodes or more do
 // not reply.
 func (r *Redlock) Lock(ctx context.Context, key string) (*Lease, error) {
+	if r.lock == nil {
+		return nil, errZero
+	}
 	return r.lock.lockBy(ctx, key, newRedlock(r))
 }

@@ -16,7 +16,7 @@ import (
 // Callers of one process are served in the order in which they came. So are the processes that wait: each has
 // its place in a queue in Redis, and is notified when its turn has come. If Redis does not permit that, a
 // process tries again after a random pause.
-type Spin struct{ lock Locker }
+type Spin struct{ lock *lock }
 
 // NewSpin returns a spin lock on the Redis of pool.
 func NewSpin(pool *redis.Pool, o Options) *Spin {

@@ -32,7 +32,7 @@ import (
 //
 // Like any lock by time alone, it is not a fence: a holder cannot be distinguished from a later holder. Call
 // [Lease.Extend] before a step that matters.
-type Timestamp struct{ lock Locker }
+type Timestamp struct{ lock *lock }
 
 // NewTimestamp returns a timestamp lock on the Redis of pool.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {

@@ -15,6 +15,9 @@ import (
 // Locks are locks that stand alone, as those of package locker do. The zero value is ready for use, and has no queue.
 type Locks struct{ Lines[*Lease] }
 
+// errNoLease is the error of a zero Lease.
+var errNoLease = errors.New("locker: the zero Lease holds no lock: Lock returns a Lease")
+
 // A Lease is a lock that is held and, before that, the wait for it. It owns its key's line. locker.Lease documents the
 // methods that both have.
 type Lease struct {
@@ -43,7 +46,7 @@ type Lease struct {
 type state int
 
 const (
-	waiting state = iota
+	waiting state = iota // also of a zero Lease
 	holding
 	lost
 	releasing // by the first Unlock, which waits for Redis
@@ -190,6 +193,8 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	}
 	state, err := l.extendHeld(ctx, d)
 	switch {
+	case state == waiting:
+		return errNoLease
 	case state >= releasing:
 		err = worded{ErrExpired, "the lease was released"} // who has the lock now is not known
 	case state == lost && err == nil:
@@ -275,6 +280,9 @@ func (l *Lease) Unlock(ctx context.Context) error { return l.UnlockAfter(ctx, 0)
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("locker: UnlockAfter %v: the delay must not be negative", delay)
+	}
+	if l.locks == nil {
+		return errNoLease
 	}
 	after := WholeMillis(delay)
 	ctx = context.WithoutCancel(ctx) // if ctx is nil, this panics while nothing has changed yet
