@@ -17,8 +17,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// end --all ends all sessions of users and guests, also those in use and, without the keys, those that are encrypted. It
-// is silent about sessions that have ended before, and leaves other programs' sessions and records as they are.
+// end --all ends all sessions of users and guests, also those in use and, without the keys, those that are encrypted.
+// It is silent about sessions that have ended before, and leaves other programs' sessions and records as they are.
 func TestEndOfAll(t *testing.T) {
 	s, st := withRedis(t)
 	sealed := opened(t, s.URL, store.Options{Encryption: store.Encryption{Keys: [][]byte{[]byte(strings.Repeat("key!", 8))}}})

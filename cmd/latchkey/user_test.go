@@ -256,8 +256,8 @@ func TestEncrypted(t *testing.T) {
 	fails(t, call(t, s.URL, "show", id), exitError, "it was ended a moment ago") // the list says so, without keys
 }
 
-// If the program's key is the text of a variable, the line on the page writes the file of keys. What the text decodes to
-// is another key.
+// If the program's key is the text of a variable, the line on the page writes the file of keys. What the text decodes
+// to is another key.
 func TestAKeyThatIsText(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)

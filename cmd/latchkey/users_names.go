@@ -16,8 +16,8 @@ const nameSize = 410 + 6*records.MaxUser + 100
 // nameTries is how often a user is looked up whose newest session ends, or gets a new id, each time before it is read.
 const nameTries = 5
 
-// name reads the names of the users that are shown, as far as they are not known yet. It leaves out those whose sessions
-// have all ended since they were counted.
+// name reads the names of the users that are shown, as far as they are not known yet. It leaves out those whose
+// sessions have all ended since they were counted.
 func (c *census) name() error {
 	var unnamed []*loggedIn
 	for i := range c.top {

@@ -42,8 +42,8 @@ func counted(t *testing.T, args ...string) (*census, *bytes.Buffer) {
 	return c, &stderr
 }
 
-// A session that ends or gets a new id between the look at its user's list and the look at its record takes no name from
-// the user, and nobody is told that the keys are wrong.
+// A session that ends or gets a new id between the look at its user's list and the look at its record takes no name
+// from the user, and nobody is told that the keys are wrong.
 func TestUsersWhoseSessionsEndMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
