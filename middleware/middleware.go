@@ -144,6 +144,9 @@ type Sessions struct {
 // All Sessions on one store have the same users. If user 1 of one is a different person from user 1 of the other, as
 // with customers and staff, [Sessions.List], [Sessions.EndAll] and Options.MaxSessions mix the two. Then give each
 // Sessions its own store, with its own Prefix.
+//
+// Sessions with Options.Observers live as long as their store, which tells the observers of what belongs to no request.
+// So call New once, and not for each tenant or reload.
 func New(st *store.Store, o Options) (*Sessions, error) {
 	if st == nil {
 		return nil, errors.New("middleware: the store is nil")

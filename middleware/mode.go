@@ -33,8 +33,8 @@ const (
 	// Exclusive, and so does a GET inside other Sessions.
 	Optimistic
 	// Lazy does nothing until the handler calls session.Start, and then acts like Exclusive. A Start that
-	// fails may be repeated. All calls of a request together wait for LockWait at most; later calls try once,
-	// without waiting.
+	// fails may be repeated. All calls of a request together wait for LockWait at most; once that is used up, a call
+	// tries once, without waiting.
 	Lazy
 	// None leaves the request alone: for static files and health checks.
 	None

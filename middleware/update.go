@@ -43,7 +43,8 @@ var (
 //
 // In a handler that holds the same session, Update would wait for itself. If ctx is derived from the request's
 // context, Update returns an error at once. Otherwise, and in the function of another Update of the session, it
-// waits for LockWait, and fails with store.ErrTimeout.
+// waits for LockWait, and fails with store.ErrTimeout. f must not use the session or the ResponseWriter of the request
+// that calls Update: if that request calls Reopen meanwhile, both wait for LockWait.
 func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Session) error) error {
 	if !isID(id) {
 		return errUnknown

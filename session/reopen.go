@@ -61,8 +61,8 @@ func (s *Session) Reopen(ctx context.Context) error {
 // Remember, Destroy, and the error of a Set that failed. What is done after Discard counts. Call it if the
 // handler's work has failed, and its error response must not save half of that work.
 //
-// What a commit has saved stays: after a commit, Discard does nothing. So a handler may defer Discard, and call
-// Commit if all is well.
+// What a commit has saved stays: between a commit and a Reopen, Discard does nothing. So a handler may defer Discard, and
+// call Commit if all is well, and once more if it has called Reopen.
 func (s *Session) Discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,8 +26,9 @@
 //
 // The zero [Session] is empty, new, and kept nowhere. A test fills it, hands it to the handler with
 // [NewContext], and reads it afterwards: [Get] returns the values, [Session.User] the user of a Login, and
-// [Session.Commit] the error of a Set that failed. For whole requests use package middleware/sessiontest, which
-// also shows the cookie, and whether a session that the handler has renewed or destroyed still exists.
+// [Session.Commit] the error of a Set that failed. A change after a Commit is dropped, and nothing reports it: a second
+// Commit returns nil. For whole requests use package middleware/sessiontest, which reports such a change, and also shows
+// the cookie, and whether a session that the handler has renewed or destroyed still exists.
 package session
 
 import (
@@ -73,11 +74,12 @@ type Session struct {
 // Set stores v under key, replacing what was there.
 //
 // The value is encoded as JSON before Set returns, so later changes to v are not seen. Integers of any size,
-// [time.Time] (to the nanosecond, without its monotonic clock) and the exported fields of structs come back
-// exactly. As always with encoding/json, two things do not:
+// [time.Time] (to the nanosecond, without its monotonic clock) and structs of these come back exactly. As always with
+// encoding/json, three things do not:
 //
-//   - Unexported fields are dropped. So a [net/url.URL] comes back without its user name and password: store its
-//     String instead.
+//   - Fields that JSON leaves out are dropped: unexported fields, fields with the tag json:"-", and fields that share a
+//     name. So a [net/url.URL] comes back without its user name and password: store its String instead.
+//   - With the option omitempty an empty slice or map comes back as nil.
 //   - A struct in an interface, such as a field of type any, comes back as a map[string]any.
 //
 // A value that JSON cannot hold is an error, which sticks and fails the commit:

@@ -21,9 +21,9 @@ var (
 //
 // Conversion follows the rules of JSON: a number without a fraction fits every integer type that can hold it,
 // null fits only types that can be nil or decode themselves, and fields that a struct does not have are
-// ignored, so a type may change while old sessions are around. Unexported fields are zero: [Session.Set] has dropped
-// them. In an any, JSON does not know what was set: a struct or a map comes back as a map[string]any, a slice as a
-// []any, a number as a [encoding/json.Number], exactly, and a time as a string.
+// ignored, so a type may change while old sessions are around. Fields that [Session.Set] has dropped are zero. In an
+// any, JSON does not know what was set: a struct or a map comes back as a map[string]any, a slice as a []any, a number
+// as a [encoding/json.Number], exactly, and a time as a string.
 func Get[T any](s *Session, key string) (T, bool) {
 	raw, ok := s.look(key)
 	var v T
