@@ -26,7 +26,7 @@ var (
 	mux    = http.NewServeMux()
 	server http.Server
 
-	sessions                    *middleware.Sessions
+	sessions, web, api          *middleware.Sessions
 	showCart, addToCart, images http.Handler
 	unread                      http.Handler
 )
@@ -506,7 +506,6 @@ func ExampleOptions_token() {
 	})
 }
 
-// A server of another kind, as of gRPC, finds the token where its clients put it.
 // Scripts of another site call the API. What sets headers for every response, also for errors of the sessions, goes
 // around them.
 func ExampleOptions_token_cors() {
@@ -531,6 +530,20 @@ func ExampleOptions_token_cors() {
 	server.Handler = cors(protection.Handler(sessions.Handler(mux)))
 }
 
+// A website with cookies and an app with tokens use the same handlers.
+func ExampleOptions_token_web() {
+	byCookie, byToken := web.Handler(mux), api.Handler(mux)
+	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.URL.Path == "/api/login" { // an app that logs in has no token yet
+			byToken.ServeHTTP(w, r)
+		} else {
+			byCookie.ServeHTTP(w, r)
+		}
+	})
+	server.Handler = middleware.Recoverer(http.NewCrossOriginProtection().Handler(both))
+}
+
+// A server of another kind, as of gRPC, finds the token where its clients put it.
 func Example_otherServer() {
 	count := func(ctx context.Context, token string) error {
 		id, ok := sessions.ID(token)
