@@ -53,6 +53,10 @@ type Attempt struct {
 // Redlock see [NewRedlockOn].
 func New(a Algorithm, o Options) Locker {
 	switch known := a.(type) {
+	case nil:
+		return &lock{err: errors.New("locker: New: the Algorithm is nil")}
+	case missing:
+		return &lock{err: fmt.Errorf("locker: %s is nil", known.what)}
 	case spin:
 		if o.Timeout > 0 {
 			known.Runner = known.Runner.Within(o.Timeout)
@@ -81,6 +85,12 @@ func newLock(a lease.Algorithm, n *lease.Notifiers, o Options) *lock {
 		l.err = fmt.Errorf("locker: %w", err)
 	}
 	return l
+}
+
+// missing is the algorithm of a constructor whose argument is nil. New knows it, so it is never called.
+type missing struct {
+	Algorithm
+	what string
 }
 
 var errZero = errors.New("locker: a zero value is no lock: New, NewSpin, NewTimestamp and NewRedlock make locks")
@@ -153,6 +163,14 @@ func (a own) bound(ctx context.Context, do func(context.Context) error) error {
 func (a own) Valid(lease time.Duration) time.Duration {
 	defer func() { _ = recover() }()
 	return a.Algorithm.Valid(lease)
+}
+
+// on returns l, or, if pool is nil, a lock with that error.
+func on(pool *redis.Pool, l *lock) *lock {
+	if pool == nil && l.err == nil {
+		l.err = errors.New("locker: the pool is nil")
+	}
+	return l
 }
 
 // runnerOn returns a runner on the Redis of pool.

@@ -27,7 +27,7 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 //	lease.OnLost(cancel)
 //
 // cancel is called once, in a new goroutine, or by OnLost itself if the lease is lost already. It may call the
-// lease's methods. If it panics in the new goroutine, slog.Default logs the panic.
+// lease's methods. If cancel is nil, OnLost does nothing. If it panics in the new goroutine, slog.Default logs the panic.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
 // Extend makes the lease last for d from now at least, even beyond MaxHold. It never shortens the lease: if d is less

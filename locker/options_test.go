@@ -31,12 +31,19 @@ func TestLockRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// No pool is like a Redis that is away.
-func TestLockWithoutAPool(t *testing.T) {
+// What is missing is a mistake in the program, and no outage of Redis.
+func TestLockRefusesNil(t *testing.T) {
 	t.Parallel()
-	for kind, lock := range map[string]Locker{"NewSpin": NewSpin(nil, Options{}), "NewTimestamp": NewTimestamp(nil, Options{})} {
-		if _, err := lock.Lock(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: %v", kind, err)
+	for want, lock := range map[string]Locker{
+		"locker: the pool is nil":                         NewSpin(nil, Options{}),
+		"locker: the pool is nil ":                        NewTimestamp(nil, Options{}),
+		"locker: New: the Algorithm is nil":               New(nil, Options{}),
+		"locker: the Client of SpinAlgorithm is nil":      New(SpinAlgorithm(nil), Options{}),
+		"locker: the Client of TimestampAlgorithm is nil": New(TimestampAlgorithm(nil), Options{Timeout: s}),
+	} {
+		_, err := lock.Lock(t.Context(), "k")
+		if err == nil || err.Error() != strings.TrimSpace(want) || errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

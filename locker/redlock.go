@@ -95,8 +95,11 @@ func (o Options) held() time.Duration {
 }
 
 func checkNodes(clients []transport.Client) error {
-	if len(clients)%2 == 0 {
-		return fmt.Errorf("%d nodes: it must be an odd number, since an even one survives no more losses than one less", len(clients))
+	switch n := len(clients); {
+	case n == 0:
+		return errors.New("no nodes: there must be an odd number of them")
+	case n%2 == 0:
+		return fmt.Errorf("%d nodes: it must be an odd number, since with %d no more may fail than with %d", n, n, n-1)
 	}
 	if i := slices.Index(clients, nil); i >= 0 {
 		return fmt.Errorf("node %d is nil", i+1)

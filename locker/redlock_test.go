@@ -49,12 +49,12 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 	node := transport.NewRedigo(&redis.Pool{}, s)
 	t.Cleanup(func() { node.Close() })
 	for rule, lock := range map[string]*Redlock{
-		"0 nodes: it must be an odd number":                        NewRedlock(nil, Options{}),
-		"2 nodes: it must be an odd number":                        NewRedlock(three[:2], Options{}),
-		"2 nodes: it must be an odd number, since":                 NewRedlockOn([]transport.Client{node, node}, Options{}),
-		"node 2 is nil":                                            NewRedlock([]*redis.Pool{{}, nil, {}}, Options{}),
-		"node 3 is nil":                                            NewRedlockOn([]transport.Client{node, node, nil}, Options{}),
-		"node 3: it is the same Redis as node 1":                   NewRedlock([]*redis.Pool{one, {}, one}, Options{}),
+		"no nodes: there must be an odd number of them": NewRedlock(nil, Options{}),
+		"2 nodes: it must be an odd number":             NewRedlock(three[:2], Options{}),
+		"2 nodes: it must be an odd number, since":      NewRedlockOn([]transport.Client{node, node}, Options{}),
+		"node 2 is nil":                          NewRedlock([]*redis.Pool{{}, nil, {}}, Options{}),
+		"node 3 is nil":                          NewRedlockOn([]transport.Client{node, node, nil}, Options{}),
+		"node 3: it is the same Redis as node 1": NewRedlock([]*redis.Pool{one, {}, one}, Options{}),
 		"Options.Timeout is 26ms, and Lease or MaxHold 100ms: a":   NewRedlock(three, Options{Lease: s / 10, Timeout: 26 * time.Millisecond}),
 		"Options.Timeout is 1s, and Lease or MaxHold 3s: a node":   NewRedlock(three, Options{MaxHold: 3 * s, Timeout: s}),
 		"Options.Lease or MaxHold is 9ms: it must be at least 10m": NewRedlock(three, Options{Lease: 9 * time.Millisecond}),

@@ -21,7 +21,7 @@ type Spin struct{ lock *lock }
 // NewSpin returns a spin lock on the Redis of pool.
 func NewSpin(pool *redis.Pool, o Options) *Spin {
 	s := spinOn(runnerOn(pool, o.Timeout))
-	return &Spin{newLock(s.Spin, s.notifiers, o)}
+	return &Spin{on(pool, newLock(s.Spin, s.notifiers, o))}
 }
 
 // Lock acquires key by the rules of [Locker]. The lock is stored at key itself, without a prefix.
@@ -29,6 +29,9 @@ func (s *Spin) Lock(ctx context.Context, key string) (*Lease, error) { return s.
 
 // SpinAlgorithm returns the algorithm of [Spin] on any client, for [New].
 func SpinAlgorithm(c transport.Client) Algorithm {
+	if c == nil {
+		return missing{what: "the Client of SpinAlgorithm"}
+	}
 	return spinOn(scripting.NewRunner(c, DefaultTimeout))
 }
 

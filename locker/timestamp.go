@@ -37,7 +37,7 @@ type Timestamp struct{ lock *lock }
 // NewTimestamp returns a timestamp lock on the Redis of pool.
 func NewTimestamp(pool *redis.Pool, o Options) *Timestamp {
 	a := timestamp{runner: runnerOn(pool, o.Timeout), localClock: o.LocalClock}
-	return &Timestamp{newLock(own{Algorithm: a}, nil, o)}
+	return &Timestamp{on(pool, newLock(own{Algorithm: a}, nil, o))}
 }
 
 // Lock acquires key by the rules of [Locker]. If the value is not a time in Unix milliseconds, it returns
@@ -49,6 +49,9 @@ func (t *Timestamp) Lock(ctx context.Context, key string) (*Lease, error) {
 // TimestampAlgorithm returns the algorithm of [Timestamp] on any client, for [New]. It uses the clock of Redis or, in a
 // Locker of New, that of Options.LocalClock.
 func TimestampAlgorithm(c transport.Client) Algorithm {
+	if c == nil {
+		return missing{what: "the Client of TimestampAlgorithm"}
+	}
 	return timestamp{runner: scripting.NewRunner(c, DefaultTimeout)}
 }
 

@@ -124,6 +124,9 @@ func (l *Lease) Lost() <-chan struct{} {
 }
 
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
+	if cancel == nil { // it would panic, and only if the lease is lost
+		return
+	}
 	l.mu.Lock()
 	over, why := l.state == lost, l.why
 	if !over {

@@ -49,6 +49,16 @@ func TestUnlockWithoutAContext(t *testing.T) {
 	})
 }
 
+// OnLost without a function does nothing, before the loss and after it.
+func TestOnLostOfNothing(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
+		l.OnLost(nil)
+		lose(l, ErrLost)
+		l.OnLost(nil)
+	})
+}
+
 // A quitter ends the goroutine that subscribes, or receives, for so many times.
 type quitter struct {
 	*wire
