@@ -16,7 +16,8 @@ func Refused(refusal error) error {
 	case isFull(refusal):
 		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
 	case strings.HasPrefix(refusal.Error(), moving):
-		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: use rueidisstore.Open or goredisstore.New: %w",
+		return fmt.Errorf("%w: it is a cluster, and this client does not know clusters: "+
+			"use rueidisstore.Open or goredisstore.New, or for locks goredisstore.NewClient: %w",
 			transport.ErrRefused, refusal)
 	case lacksRight(refusal):
 		return fmt.Errorf("%w: the Redis user lacks a right, which ACL LOG names: %w", transport.ErrRefused, refusal)

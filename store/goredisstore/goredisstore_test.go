@@ -98,7 +98,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 
 // A Client is not for a cluster.
 func clusterBehindAClient(t *testing.T, c *redistest.Cluster) {
-	fits(t, at(c.Nodes[0]), "use rueidisstore.Open or goredisstore.New")
+	fits(t, at(c.Nodes[0]), "use rueidisstore.Open or goredisstore.New, or for locks goredisstore.NewClient")
 }
 
 // fits checks that a store over c works, or that all errors say what is wrong.
