@@ -16,11 +16,11 @@ import (
 // An Algorithm is what one kind of lock does on Redis: single tries, without waiting. [New] makes a [Locker] of
 // it.
 //
-// A token identifies one holder of one lock, and is never used again. All methods must be safe to repeat with
-// the same arguments, since a reply may be lost after Redis did the work. A method must return when its ctx has
-// ended, which is how Options.Timeout bounds it. Apart from the documented errors, an
-// error should wrap [ErrUnavailable]; any other error ends the wait as it is. A panic counts as an
-// ErrUnavailable whose text tells where it was; in Valid it counts as 0. Times are whole milliseconds.
+// A token identifies one holder of one lock, and is never used again. All methods must be safe to repeat with the
+// same arguments, since a reply may be lost after Redis did the work. A method must return when its ctx has ended,
+// which is how Options.Timeout bounds it. Apart from the documented errors, an error should wrap [ErrUnavailable];
+// any other error ends the wait as it is. A panic counts as an ErrUnavailable whose text tells where it was; in Valid
+// it counts as 0. Times are whole milliseconds.
 type Algorithm interface {
 	// Take tries to make token the holder of key for a lease. The token may be the holder already.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
@@ -145,8 +145,8 @@ func (a own) Release(ctx context.Context, key, token string, after time.Duration
 	return a.bound(ctx, func(ctx context.Context) error { return a.Algorithm.Release(ctx, key, token, after) })
 }
 
-// bound calls do with the time of a round trip. If that time has ended, Redis counts as silent, even if do returns only
-// the error of its context: the caller's own context may not have ended.
+// bound calls do with the time of a round trip. If that time has ended, Redis counts as silent, even if do returns
+// only the error of its context: the caller's own context may not have ended.
 func (a own) bound(ctx context.Context, do func(context.Context) error) error {
 	if a.timeout <= 0 {
 		return do(ctx)

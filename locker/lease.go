@@ -16,8 +16,9 @@ type Lease struct{ lease lease.Lease }
 // released.
 func (l *Lease) Validity() time.Duration { return l.lease.Validity() }
 
-// Lost returns a channel that is closed when the lease ends without having been released: it could not be extended
-// in time, was held longer than MaxHold, or its key was taken away. From then on another may hold the lock.
+// Lost returns a channel that is closed when the lease ends without having been released: it could not be extended in
+// time, was held longer than MaxHold, or its key was taken away. From then on another may hold the lock. After Unlock
+// the channel is never closed.
 func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 
 // OnLost calls cancel with an [ErrLost] that says why when the lease is lost, so that a context ends with it:
@@ -26,16 +27,16 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 //	defer cancel(nil)
 //	lease.OnLost(cancel)
 //
-// cancel is called once, in a new goroutine, or by OnLost itself if the lease is lost already. It may call the
-// lease's methods. If cancel is nil, OnLost does nothing. If it panics in the new goroutine, slog.Default logs the panic.
+// After Unlock cancel is never called. Otherwise cancel is called once, in a new goroutine, or by OnLost itself if
+// the lease is lost already. It may call the lease's methods. If cancel is nil, OnLost does nothing. If it panics in
+// the new goroutine, slog.Default logs the panic.
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
 // Extend makes the lease last for d from now at least, even beyond MaxHold. It never shortens the lease: if d is less
-// than what is left, Extend only asks Redis whether the lock is still held. The lease is renewed as before. d must be at
-// least 1 ms. The error is
-// [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost] if another holder did. After
-// Unlock it is an ErrExpired, too, whoever has the lock. If the
-// outcome is unknown, the error is [ErrUnavailable], and the lease goes on for as long as it lasts.
+// than what is left, Extend only asks Redis whether the lock is still held. The lease is renewed as before. d must be
+// at least 1 ms. The error is [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost]
+// if another holder did. After Unlock it is an ErrExpired, too, whoever has the lock. If the outcome is unknown, the
+// error is [ErrUnavailable], and the lease goes on for as long as it lasts.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)
 }
@@ -46,9 +47,9 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // With [ErrUnavailable] the lock may stay locked until its lease ends. After an UnlockAfter it is then unknown whether
 // there is a cool-down.
 //
-// A lock is released even if ctx has ended: only Options.Timeout bounds that. Unlock and UnlockAfter end the lease, also
-// if they fail, so Unlock can be deferred. A further call does nothing, and returns what the first call has returned: to
-// repeat a release that failed has no effect.
+// A lock is released even if ctx has ended: only Options.Timeout bounds that. Unlock and UnlockAfter end the lease,
+// also if they fail, so Unlock can be deferred. A further call does nothing, and returns what the first call has
+// returned: to repeat a release that failed has no effect.
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too

@@ -22,6 +22,10 @@
 //
 // A constructor does not connect, and never fails: if its arguments are wrong, every Lock returns that error.
 //
+// Make one Locker for the program, and not one for each lock. Each Locker has its own connections, and the callers of
+// two Lockers do not wait in one line. NewSpin, NewTimestamp and NewRedlock use a pool only to dial: its MaxActive,
+// TestOnBorrow, Close and Stats have no effect on them.
+//
 // Sessions need none of this: package store has a lock for each session. Package locker is for other work of the
 // same program, such as jobs and imports.
 //
@@ -32,11 +36,12 @@
 // monotonic clock of this process. So it never outlasts the lock in Redis, as long as Redis's clock does not
 // jump.
 //
-// A paused holder does not notice that its lease has expired until it runs again. So no lock of this kind makes
-// a write safe by itself: in the same step as the write, the data must be compared with what the writer has
-// read. Package store does that. It is not enough to compare the token: a take that is repeated after a broken
-// connection may reach Redis twice, and give the lock to its token once more, long after the token has released
-// the lock. Then the lock is locked for a lease, without a holder.
+// A paused holder does not notice that its lease has expired until it runs again. So no lock of this kind makes a
+// write safe by itself, and a Lease has no fencing token, that is, a number that grows with each holder: in the same
+// step as the write, the data must be compared with what the writer has read. Package store does that. It is not
+// enough to compare the token: a take that is repeated after a broken connection may reach Redis twice, and give the
+// lock to its token once more, long after the token has released the lock. Then the lock is locked for a lease,
+// without a holder.
 //
 // Redis may lose the key: by a failover to a replica that does not have the key yet, an eviction, or a
 // FLUSHALL. Then two callers may hold the lock, until the first holder renews its lease: for a third of a lease
@@ -75,7 +80,8 @@ var (
 	ErrExpired = lease.ErrExpired
 	// ErrForeign: the key holds a value that no lock of this kind has written. The value is left as it is.
 	ErrForeign = lease.ErrForeign
-	// ErrUnavailable: Redis could not be reached, did not reply in time, or refused the command.
+	// ErrUnavailable: Redis could not be reached, did not reply in time, or refused the command. Lock does not wait
+	// until Redis is back: the caller decides whether to try again.
 	ErrUnavailable = lease.ErrUnavailable
 )
 
@@ -83,7 +89,8 @@ var (
 //
 // Lock returns a Lease once the caller is the only holder of key. The caller must release it by Unlock. Lock
 // waits as long as the Locker's options and ctx allow. If it fails, nothing stays locked. The error wraps
-// [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable] or the cause of ctx's end.
+// [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable] or the cause of ctx's end, and perhaps also [ErrForeign]. With
+// wrong arguments, such as an empty key, it wraps none of them.
 //
 // The lease does not end with ctx. It is not re-entrant: a holder that locks the same key again waits for itself.
 type Locker interface {

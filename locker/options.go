@@ -12,9 +12,11 @@ type Options struct {
 	// Lease is how long the lock outlives a holder that was killed. A live holder renews it every third of that
 	// time. Default 10 s, at least 1 ms.
 	Lease time.Duration
-	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at
-	// the end of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it.
-	// The first round trip has all of Timeout. Default 10 s.
+	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at the end
+	// of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it. The first round
+	// trip has all of Timeout. Default 10 s. Wait is for a lock that is held, and not for an outage: a round trip
+	// that fails ends the wait of its caller. If Redis did not reply in time, that also ends the wait of the other
+	// callers of this process for that key.
 	Wait time.Duration
 	// MaxHold is how long a lease is renewed. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
 	// or Lease if that is longer.
@@ -30,9 +32,10 @@ type Options struct {
 	Backoff Backoff
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
-	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it
-	// is for each node, by default a fiftieth of Lease, at least 10 ms. With [New] it bounds a client that is more
-	// patient, by the context of the round trip; if Timeout is 0, the client's own timeout counts.
+	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it is
+	// for each node, by default a fiftieth of Lease, at least 10 ms: set it if Lease is 1 or 2 s. With [New] it
+	// bounds a client that is more patient, by the context of the round trip; if Timeout is 0, the client's own
+	// timeout counts.
 	Timeout time.Duration
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string

@@ -57,9 +57,9 @@ func (e *HeldError) Unwrap() error { return cmp.Or(e.Err, ErrTimeout) }
 
 type labelKey struct{}
 
-// WithLabel returns a context that labels the locks that are acquired with it. The errors of callers that wait
-// for such a lock contain the label. It is stored in Redis, so it must not be a secret. It is cut to 64 bytes,
-// and characters that cannot be printed are replaced.
+// WithLabel returns a context that labels the locks that are acquired with it. The errors of callers that wait for
+// such a lock contain the label. With an empty label Options.Label counts. The label is stored in Redis, so it must
+// not be a secret. It is cut to 64 bytes, and characters that cannot be printed are replaced.
 func WithLabel(ctx context.Context, label string) context.Context {
 	return context.WithValue(ctx, labelKey{}, label)
 }

@@ -25,11 +25,16 @@ import (
 //   - Without a majority it is released on all nodes, even if a node's reply was no or was lost, and tried
 //     again after a random pause.
 //
+// A node that has lost a lock does not get it again from the other nodes. So a rolling restart of the nodes loses
+// each lock that lasts longer than it: before the next node restarts, wait until all locks that were held have been
+// released.
+//
 // Nodes must not be replicas of each other. A node that restarts without its data has forgotten the holder:
 // keep the node down for the time of a lease, or let it sync each write to disk.
 //
-// A node that is down or slow costs at most its timeout. It costs nothing if the others are a majority and all
-// nodes have replied once, which shows that they are different servers.
+// A node that is down or slow costs at most its timeout. It costs nothing if the others are a majority and all nodes
+// have replied once to one Take, which shows that no two of them are the same database. Databases 0, 1 and 2 of one
+// server look like three nodes, and are lost together: do not use them so.
 type Redlock struct {
 	lock    *lock
 	nodes   []lease.Algorithm

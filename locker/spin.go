@@ -16,6 +16,14 @@ import (
 // Callers of one process are served in the order in which they came. So are the processes that wait: each has
 // its place in a queue in Redis, and is notified when its turn has come. If Redis does not permit that, a
 // process tries again after a random pause.
+//
+// Another library may take the lock by SET with NX, too, as during a rolling migration. Its release notifies no process:
+// a waiter notices it late, after a quarter of a second on average, since Options.Backoff does not apply to waiters that
+// can be notified.
+//
+// To free a lock by hand, DEL its key: the holder learns of the loss at its next renewal, and the processes that wait
+// within half a second. The queue is in a second key, which expires by itself: it is the lock's key with .queue behind
+// it, and the hash tag of the key if that has none of its own.
 type Spin struct{ lock *lock }
 
 // NewSpin returns a spin lock on the Redis of pool.
