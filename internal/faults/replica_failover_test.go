@@ -26,8 +26,9 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 	happened(t, "a write was lost", f.lost, 1)
 }
 
-// FAILOVER makes the master pause, lets its replica catch up, and swaps the roles. Nothing is lost, and no request
-// fails. The connections stay open, to a server that is now a replica, and are closed at the first READONLY.
+// FAILOVER makes the master pause, lets its replica catch up, and swaps the roles. Nothing is lost. The
+// connections stay open, to a server that is now a replica, and are closed at the first READONLY. Requests wait until
+// the address has followed: they fail only if all that takes longer than their lease.
 func TestFailoverByCommand(t *testing.T) {
 	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true})
 	old := f.redis
