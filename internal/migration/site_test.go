@@ -67,8 +67,7 @@ func newSite(t *testing.T, l library, redis *redistest.Server) *site {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		visits, _ := session.Get[int](s, "visits")
-		home, _ := session.Get[address](s, "address")
+		visits, home := get[int](s, "visits"), get[address](s, "address")
 		user, _ := LoggedIn[string](s, "user")
 		fmt.Fprintf(w, "%s %d %v", user, visits, home)
 	}
