@@ -25,8 +25,7 @@ type Algorithm interface {
 	// Take tries to make token the holder of key for a lease. The token may be the holder already.
 	Take(ctx context.Context, key, token string, lease time.Duration) (Attempt, error)
 	// Extend makes the lease of token last for d from now at least. It does not shorten the lease, since it may come late:
-	// after a longer Extend. The error is [ErrExpired] if no token has the lock, and
-	// [ErrLost] if another token has it.
+	// after a longer Extend. The error is [ErrExpired] if no token has the lock, and [ErrLost] if another token has it.
 	Extend(ctx context.Context, key, token string, d time.Duration) error
 	// Release frees the lock if token holds it; if after is not zero, it lets the lock expire after that time.
 	// The errors are those of Extend.
@@ -145,16 +144,16 @@ func (a own) Release(ctx context.Context, key, token string, after time.Duration
 	return a.bound(ctx, func(ctx context.Context) error { return a.Algorithm.Release(ctx, key, token, after) })
 }
 
-// bound calls do with the time of a round trip. If that time has ended, Redis counts as silent, even if do returns
-// only the error of its context: the caller's own context may not have ended.
+// bound calls do with the time of a round trip. If do returns only the error of its context, that is an ErrUnavailable:
+// what it has sent may still be done.
 func (a own) bound(ctx context.Context, do func(context.Context) error) error {
-	if a.timeout <= 0 {
-		return do(ctx)
+	if a.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.timeout)
+		defer cancel()
 	}
-	bounded, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	err := do(bounded)
-	if ctx.Err() == nil && err != nil && errors.Is(err, bounded.Err()) && !errors.Is(err, ErrUnavailable) {
+	err := do(ctx)
+	if err != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

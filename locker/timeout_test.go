@@ -41,27 +41,51 @@ func TestTimeoutBoundsAPatientClient(t *testing.T) {
 	}
 }
 
-// An Algorithm may return no more than the error of its context, when Timeout has ended that. What its Take may have
-// done is undone.
+// An Algorithm may return no more than the error of its context: when Timeout has ended that, or Wait, or the caller.
+// What its last Take may have done is undone.
 func TestTimeoutOfAnAlgorithm(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		f := &fake{}
-		f.instead = func(ctx context.Context, method string, n int, do func() error) error {
-			if method == "Take" && n == 1 {
-				time.AfterFunc(2*s, func() { _ = do() })
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return do()
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		options Options
+		before  int           // Takes that find the lock held
+		patient time.Duration // the caller
+		took    time.Duration
+		want    error
+	}{
+		"Timeout": {Options{Timeout: s}, 0, time.Hour, s, ErrUnavailable},
+		"Wait":    {Options{Timeout: s, Wait: 1100 * ms, Backoff: Backoff{600 * ms, 600 * ms}}, 1, time.Hour, 1225 * ms, ErrTimeout},
+		"context": {Options{Timeout: s}, 0, s / 2, s / 2, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { endsInTime(t, tt.options, tt.before, tt.patient, tt.took, tt.want) })
+		})
+	}
+}
+
+func endsInTime(t *testing.T, o Options, before int, patient, took time.Duration, want error) {
+	t.Helper()
+	f := &fake{}
+	f.instead = func(ctx context.Context, method string, n int, do func() error) error {
+		if method == "Take" && n == before+1 {
+			time.AfterFunc(3*s, func() { _ = do() })
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		locks, begin := New(f, Options{Timeout: s, Lease: time.Hour, MaxHold: time.Hour}), time.Now()
-		if _, err := locks.Lock(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("Lock: %v", err)
-		}
-		wantTook(t, "Lock", begin, s)
-		redistest.Elapse(9 * s)
-		if holder := f.Holder("k"); holder != "" {
-			t.Errorf("%q has the lock", holder)
-		}
-	})
+		return do()
+	}
+	if before > 0 {
+		f.Put("k", "another", 2*s)
+	}
+	o.Lease, o.MaxHold = time.Hour, time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	defer cancel()
+	locks, begin := New(f, o), time.Now()
+	if _, err := locks.Lock(ctx, "k"); !errors.Is(err, want) || !errors.Is(err, ErrUnavailable) {
+		t.Errorf("Lock: %v", err)
+	}
+	wantTook(t, "Lock", begin, took)
+	redistest.Elapse(30 * s)
+	if holder := f.Holder("k"); holder != "" {
+		t.Errorf("%q has the lock", holder)
+	}
 }
