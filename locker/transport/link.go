@@ -200,7 +200,7 @@ func (l *link) read(x *call) {
 		l.probe, l.overtaken = nil, time.Time{}
 		first.complete(replies, nil)
 		if demoted && !l.retired {
-			l.client.retire()
+			l.client.leaveReplica(time.Now())
 		}
 	}
 }

@@ -222,6 +222,25 @@ func TestLinkIsDemotedOnce(t *testing.T) {
 	})
 }
 
+// While the address still leads to a replica, it is dialled again from time to time, and not for each reply.
+func TestLinkStillLeadsToAReplica(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		w.say(readOnly)
+		<-a.done
+		other, b := p.begin("b")
+		other.say(readOnly)
+		<-b.done
+		redistest.Elapse(p.client.timeout / 4)
+		c := p.ask(t.Context(), "c")
+		p.wantNoConnection()
+		other.wantCommands("c")
+		other.say(readOnly)
+		<-c.done
+		p.wantServed("d")
+	})
+}
+
 // A stray reply has come, says the layer above: nothing on this connection can be trusted.
 func TestReset(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {

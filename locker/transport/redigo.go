@@ -21,8 +21,9 @@ import (
 // another eighth, Redigo gives the first up, so that its round trips can be repeated in time.
 //
 // Redigo gives all connections up if one breaks, if Redis does not reply, or if Redis is a replica. After a
-// failover the address usually leads to the new master, but an open connection stays with the old one. A
-// connection that was not used for a minute is closed.
+// failover the address usually leads to the new master, but an open connection stays with the old one. If the
+// address still leads to a replica, it is dialled again after an eighth of the timeout. A connection that was not
+// used for a minute is closed.
 type Redigo struct {
 	// Address is where the pool dials, for a [Route]. It may be set before the client is used.
 	Address string
@@ -35,6 +36,7 @@ type Redigo struct {
 	mu     sync.Mutex // guards the rest, all links and all their calls
 	links  []*link    // all that take new calls
 	gaveUp time.Time  // when a dead link was given up last
+	left   time.Time  // when links to a replica were given up last
 	closed bool
 }
 
@@ -222,6 +224,14 @@ func (c *Redigo) Reset() {
 		if l.conn != nil {
 			l.fail(errStray)
 		}
+	}
+}
+
+// leaveReplica retires the links to a server that is a replica, but not each time that one of many calls learns that.
+func (c *Redigo) leaveReplica(now time.Time) {
+	if now.Sub(c.left) > c.timeout/8 {
+		c.left = now
+		c.retire()
 	}
 }
 
