@@ -84,7 +84,7 @@ func (b *backlog) next() (next told, ok bool, dropped int) {
 }
 
 // tell tells observers of events: of each event all observers, before the next. If an observer panics, that is logged,
-// and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine ends.
+// and the rest is told. If it calls runtime.Goexit, the rest is told while the goroutine ends, deeper on its stack.
 func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog) {
 	s.tellFrom(ctx, 0, events, to)
 }

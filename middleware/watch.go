@@ -57,7 +57,7 @@ type watchEntry struct {
 	rq    *request
 	id    string // of its session as far as the watch knows: the session may have moved since the request has opened it
 	due   uint32 // the round that asks for it
-	out   int    // how often it has stepped out, and not in again: goroutines of a handler may end sessions at once
+	out   int32  // how often it has stepped out, and not in again: goroutines of a handler may end sessions at once
 	over  bool   // it has ended its session itself
 	asked bool   // a round has asked for it, with this id, and there is no answer yet
 }
@@ -209,7 +209,12 @@ func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	}
 	return func(ended ...string) {
 		for rq, id := range out {
-			rq.stepIn(slices.Contains(ended, id))
+			over := slices.Contains(ended, id)
+			if !over && len(ended) > 0 { // another request may have given the session a new id, which the watch does not know yet
+				now, _ := s.store.Alive(s.store.Context(), id, s.terms)
+				over = slices.Contains(ended, now)
+			}
+			rq.stepIn(over)
 		}
 	}
 }

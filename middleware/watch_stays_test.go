@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -190,6 +191,48 @@ func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
 		}
 		<-stream
 	})
+}
+
+// P16: a request that ends its own session goes on, also if another request has just given the session a new id.
+func TestARequestWhoseSessionHasJustMovedEndsIt(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(ctx context.Context, s *middleware.Sessions, id string) error{
+		"End": func(ctx context.Context, s *middleware.Sessions, id string) error { return s.End(ctx, id) },
+		"EndAll": func(ctx context.Context, s *middleware.Sessions, _ string) error {
+			_, err := s.EndAll(ctx, "ann")
+			return err
+		},
+		"Update": func(ctx context.Context, s *middleware.Sessions, id string) error {
+			return s.Update(ctx, id, func(u *session.Session) error { u.Destroy(); return nil })
+		},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			var s *site
+			mux := users(func() *middleware.Sessions { return s.sessions })
+			stays, moved := newStays(), make(chan string)
+			handle(mux, "/stay", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+				must(t, http.NewResponseController(w).Flush())
+				stays.begun <- ""
+				must(t, end(req.Context(), s.sessions, <-moved))
+				stays.wait("a stream", req)
+			})
+			s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+			v := s.visitor(t)
+			stream := v.start(s.URL + "/stay")
+			<-stays.begun
+			redistest.Elapse(3 * time.Second)
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			moved <- v.get(s.URL + "/id").body
+			<-stays.begun
+			redistest.Elapse(5 * time.Second)
+			if len(stays.over) > 0 {
+				t.Fatalf("the context has ended because of %v", (<-stays.over).cause)
+			}
+			stays.free <- struct{}{}
+			<-stays.over
+			<-stream
+		})
+	}
 }
 
 // P16: a session that has got a new id has not ended, also when Redis has forgotten the old id. A stream learns from Touch

@@ -39,7 +39,7 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 	each(t, map[string]situation{
 		"held for too long":         {Options{Lease: 3 * s, MaxHold: 7 * s}, nil, nil, false, "held for longer than MaxHold, which is 7s"},
 		"Redis is away":             {Options{Lease: 9 * s}, fails(errRefused), nil, false, "no try to extend it has succeeded for 6s: redis is unavailable"},
-		"Redis is silent":           {Options{Lease: 9 * s}, silent, nil, true, "its lease expired, since Redis has not replied to the extension sent 6s ago"},
+		"Redis is silent":           {Options{Lease: 9 * s}, silent, nil, true, "its lease expired, since Redis has not replied to the command sent 6s ago"},
 		"Redis was away before":     {Options{Lease: 3 * s, MaxHold: 7 * s}, first(fails(errRefused)), nil, false, "held for longer than MaxHold"},
 		"another has it":            {Options{}, fails(ErrLost), nil, true, "lock was lost"},
 		"its key is gone":           {Options{}, fails(ErrExpired), nil, true, "its key is gone"},

@@ -175,7 +175,7 @@ func (t *Term) Overdue(now time.Time) error {
 		return fmt.Errorf("%w, since no try to extend it has succeeded for %v: %v",
 			ErrLeaseOver, now.Sub(t.troubled).Round(time.Millisecond), t.trouble)
 	case !t.sent.IsZero(): // the alarm is a little sooner than the timeout of the extension
-		return fmt.Errorf("%w, since Redis has not replied to the extension sent %v ago",
+		return fmt.Errorf("%w, since Redis has not replied to the command sent %v ago",
 			ErrLeaseOver, now.Sub(t.sent).Round(time.Millisecond))
 	default:
 		return fmt.Errorf("%w %v ago, and this process has not tried to extend it: was it paused?",

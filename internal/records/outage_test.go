@@ -41,7 +41,7 @@ func TestRequestsWaitForAFailover(t *testing.T) {
 	saved, created := make(chan error, 1), make(chan error, 1)
 	go func() { saved <- held.Save(t.Context(), []byte("after")) }()
 	go func() { created <- st.Create(t.Context(), newID, []byte("x"), Terms{}) }()
-	redistest.Eventually(t, "the old master has refused both", func() bool {
+	redistest.Eventually(t, "the old master has refused twice", func() bool {
 		info, _ := redis.String(s.Do(t, "INFO", "errorstats"), nil)
 		_, count, _ := strings.Cut(info, "errorstat_READONLY:count=")
 		return count != "" && !strings.HasPrefix(count, "1\r")
