@@ -133,7 +133,8 @@ func TestTheOldRedisIsAway(t *testing.T) {
 	})
 }
 
-// If the new session cannot be stored, or the program's own check fails, no visitor is logged out either.
+// If the new session cannot be stored, the old one not ended, or the program's own check fails, no visitor is logged out
+// either: the old cookie stays, and the next request moves the session.
 func TestTheMoveFails(t *testing.T) {
 	each(t, func(s *site, old *redistest.Server) {
 		v := s.ann()
@@ -150,8 +151,18 @@ func TestTheMoveFails(t *testing.T) {
 		}
 		if s.ends {
 			v.want("/me", 503, "*") // the old session is not ended
+			if !v.has(s.cookie) || v.has("sid") {
+				s.Errorf("the cookies are %v", v.Jar.Cookies(s.address))
+			}
 		}
+		s.adopt = nil
+		old.Fake(func(r *fakeredis.Server) { r.Loading = false })
+		cookies := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
+		v.want("/logout", 200, "")
+		if s.ends {
+			s.visitor(cookies...).want("/me", 200, nobody)
+		}
 	})
 }
 

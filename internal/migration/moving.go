@@ -49,6 +49,7 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 		a := answer{header: http.Header{}, status: http.StatusOK}
 		step.ServeHTTP(&a, first)
 		if a.status != http.StatusOK {
+			a.header.Del("Set-Cookie") // the browser comes again with the old cookie
 			a.send(w)
 			return
 		}
