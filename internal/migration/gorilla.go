@@ -2,8 +2,11 @@ package migration
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +35,16 @@ func OptionsOfGorilla(old *sessions.Options) middleware.Options {
 func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, adopt Adopt, next http.Handler) http.Handler {
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
-		if forged, ok := errors.AsType[securecookie.Error](err); err != nil && !(ok && forged.IsDecode() && !hasUnknownType(err)) {
-			return err // otherwise the store is unavailable
+		forged, ok := errors.AsType[securecookie.Error](err)
+		isNone := errors.Is(err, fs.ErrNotExist) || ok && forged.IsDecode() && !hasUnknownType(err)
+		if err != nil && !isNone {
+			return err // the store is unavailable
 		}
-		before, _ := was.Values[movedTo].(string)
+		mark, _ := was.Values[movedTo].(string)
+		before, at, _ := strings.Cut(mark, " ")
+		if sec, _ := strconv.ParseInt(at, 10, 64); mark != "" && time.Now().Unix()-sec > 3600 {
+			clear(was.Values) // its hour is over, though the store has kept it
+		}
 		for key, value := range was.Values {
 			if key, ok := key.(string); ok && key != movedTo {
 				s.Set(key, value)
@@ -52,7 +61,7 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, ado
 		}
 		// The old session ends in an hour, not at once: this response may be lost, and
 		// requests may be under way with the old cookie.
-		was.Values[movedTo] = s.ID()
+		was.Values[movedTo] = fmt.Sprint(s.ID(), " ", time.Now().Unix())
 		was.Options.MaxAge = 3600
 		return old.Save(r, unsent{}, was)
 	})

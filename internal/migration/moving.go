@@ -18,7 +18,7 @@ import (
 // the visitor has to log in again, or call Login. If it returns an error, the request gets a 503, and the old cookie stays.
 type Adopt func(ctx context.Context, s *session.Session) error
 
-// movedTo is the key of an old session for the ID of the session to which it was moved.
+// movedTo is the key of an old session for the ID of the session to which it was moved. With gorilla, the time follows.
 const movedTo = "latchkey/migration: moved to"
 
 // moving returns next with a step before it: a request with an old cookie, but without a session of

@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/gob"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type library struct {
 	login  http.Handler // what the program did: it logs ann in
 	move   mover        // FromSCS or FromGorilla
 	ends   bool         // the server can end its sessions
+	lose   func()       // ends all of them, without a word to the visitors
+	files  bool         // they are not in Redis
 	// options are those of OptionsOfSCS or OptionsOfGorilla.
 	options middleware.Options
 }
@@ -48,6 +51,7 @@ type mover func(s *middleware.Sessions, adopt Adopt, next http.Handler) http.Han
 var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 	"scs": func(t *testing.T, r *redistest.Server) library {
 		_, l := newSCS(t, r)
+		l.lose = func() { r.Do(t, "FLUSHALL") }
 		return l
 	},
 	"gorilla, sessions in Redis": func(t *testing.T, r *redistest.Server) library {
@@ -56,12 +60,28 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { store.Close() })
-		return fromGorilla(store, store.Options, true)
+		l := fromGorilla(store, store.Options, true)
+		l.lose = func() { r.Do(t, "FLUSHALL") }
+		return l
+	},
+	"gorilla, sessions in files": func(t *testing.T, _ *redistest.Server) library {
+		dir := t.TempDir()
+		store := sessions.NewFilesystemStore(dir, make([]byte, 32))
+		l := fromGorilla(store, store.Options, true)
+		l.files = true
+		l.lose = func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		}
+		return l
 	},
 	"gorilla, sessions in the cookie": func(*testing.T, *redistest.Server) library {
 		store := sessions.NewCookieStore(make([]byte, 32))
 		store.Options.Secure = false // over plain HTTP it would not come back
-		return fromGorilla(store, store.Options, false)
+		l := fromGorilla(store, store.Options, false)
+		l.lose = func() {}
+		return l
 	},
 }
 

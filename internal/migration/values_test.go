@@ -221,6 +221,27 @@ func TestALargeCookieIsMoved(t *testing.T) {
 	})
 }
 
+// A session that just fits into a file is moved only if the store has no limit: the mark of the move needs room.
+func TestALargeFileIsMoved(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		store := sessions.NewFilesystemStore(t.TempDir(), make([]byte, 32))
+		s := newSite(t, fromGorilla(store, store.Options, true), redis)
+		for n := 2400; n > 0; n-- { // Base64 twice makes it about 4096
+			old, save := sessions.NewSession(store, s.cookie), httptest.NewRecorder()
+			old.Options, old.Values = store.Options, map[any]any{"user": "ann", "more": strings.Repeat("x", n)}
+			if err := store.Save(nil, save, old); err == nil {
+				v := s.visitor(save.Result().Cookies()...)
+				v.want("/me", 503, "*")
+				store.MaxLength(0)
+				v.want("/me", 200, "ann 0 { 0}")
+				return
+			}
+		}
+		t.Fatal("no value fits")
+	})
+}
+
 // A client with a token of scs can exchange it: load the old session, log in, commit, and return the new token.
 func TestATokenIsExchanged(t *testing.T) {
 	t.Parallel()
