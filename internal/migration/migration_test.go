@@ -186,6 +186,27 @@ func TestAdoptLogsIn(t *testing.T) {
 	})
 }
 
+// Whoever uses a copy of the old cookie within the hour gets a session that survives the visitor's logout, unless the
+// logout calls EndAll.
+func TestACopyOfTheOldCookie(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		s.adopt = func(_ context.Context, s *session.Session) error {
+			s.Login("ann")
+			return nil
+		}
+		v := s.ann()
+		thief := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/me", 200, ann)
+		thief.want("/me", 200, ann)
+		v.want("/logout", 200, "")
+		thief.want("/me", 200, ann)
+		if n, err := s.sessions.EndAll(s.Context(), "ann"); n != 1 || err != nil {
+			s.Errorf("EndAll ended %d, error %v", n, err)
+		}
+		thief.want("/me", 200, nobody)
+	})
+}
+
 // A login that RefuseLogin refuses is answered with 403. The old cookie stays.
 func TestAdoptLogsInTooOften(t *testing.T) {
 	t.Parallel()
