@@ -61,6 +61,41 @@ func TestASessionOfSCSLastsADay(t *testing.T) {
 	})
 }
 
+// After a rollback, a login in scs keeps the marks of the move. The second deploy moves the session anew.
+func TestALoginInARollbackToSCS(t *testing.T) {
+	fromSCS(t, func(*scs.SessionManager, *library) {}, func(s *site) {
+		v := s.ann()
+		back := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/me", 200, ann)
+		redistest.Elapse(30 * time.Minute)
+		back.want("/old/login", 200, "")
+		old := back.Jar.Cookies(s.address)
+		redistest.Elapse(time.Hour)
+		back.want("/me", 200, ann)
+		redistest.Elapse(time.Hour + time.Second)
+		s.visitor(old...).want("/me", 200, nobody)
+		redistest.Elapse(22*time.Hour - 2*time.Second) // a day after the second login
+		back.want("/me", 200, ann)
+		redistest.Elapse(2 * time.Second)
+		back.want("/me", 200, " 3 {Main Street 5}")
+	})
+}
+
+// With gorilla, a login in a rollback keeps the mark, too. Its hour is over, however long the session lasts.
+func TestALoginInARollbackToGorilla(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		s := newSite(t, libraries["gorilla, sessions in Redis"](t, redis), redis.Another(t))
+		v := s.ann()
+		back := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/me", 200, ann)
+		redistest.Elapse(30 * time.Minute)
+		back.want("/old/login", 200, "")
+		redistest.Elapse(31 * time.Minute)
+		back.want("/me", 200, nobody)
+	})
+}
+
 // An idle timeout stays, and so does a cookie that ends with the browser.
 func TestTheIdleTimeoutOfSCSStays(t *testing.T) {
 	fromSCS(t, func(m *scs.SessionManager, _ *library) {

@@ -39,7 +39,12 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, adopt Adopt
 		if err != nil {
 			return err
 		}
-		before, keys := old.PopString(ctx, movedTo), old.Keys(ctx)
+		before := old.PopString(ctx, movedTo)
+		if time.Until(old.Deadline(ctx)) > 2*time.Hour { // was never moved or, after a rollback, there was a new login
+			before = ""
+			old.Remove(ctx, endsAt)
+		}
+		keys := old.Keys(ctx)
 		if len(keys) > 0 && !old.Exists(ctx, endsAt) {
 			old.Put(ctx, endsAt, old.Deadline(ctx).UnixMilli())
 		}
