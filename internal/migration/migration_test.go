@@ -226,6 +226,28 @@ func TestAdoptLogsInTooOften(t *testing.T) {
 	})
 }
 
+// With an adopt that logs in, each session of a burst counts: MaxSessions must leave room for them, or the browser may
+// keep the cookie of one that was ended.
+func TestMaxSessionsAndABurst(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		for limit, after := range map[int]string{1: nobody, 2: ann} {
+			_, l := newSCS(t, old)
+			l.options.MaxSessions = limit
+			s := newSite(t, l, old.Another(t))
+			s.adopt = func(_ context.Context, s *session.Session) error {
+				s.Login("ann")
+				return nil
+			}
+			v := s.ann()
+			second := s.visitor(v.Jar.Cookies(s.address)...)
+			v.want("/me", 200, ann)
+			second.want("/me", 200, ann)
+			v.want("/me", 200, after)
+		}
+	})
+}
+
 // The program may refuse an old session: its visitor is not logged in, now or later.
 func TestAdoptRefuses(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
