@@ -62,7 +62,9 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, ado
 		// The old session ends in an hour, not at once: this response may be lost, and
 		// requests may be under way with the old cookie.
 		was.Values[movedTo] = fmt.Sprint(s.ID(), " ", time.Now().Unix())
-		was.Options.MaxAge = 3600
+		if age := was.Options.MaxAge; age <= 0 || age > 3600 {
+			was.Options.MaxAge = 3600
+		}
 		return old.Save(r, unsent{}, was)
 	})
 }

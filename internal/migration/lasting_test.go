@@ -13,6 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/alexedwards/scs/v2"
+	"github.com/boj/redistore"
 	"github.com/gorilla/sessions"
 )
 
@@ -143,6 +144,28 @@ func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 		}
 		redistest.Elapse(31 * day)
 		v.want("/me", 200, nobody)
+	})
+}
+
+// An old session with less than an hour to live does not get an hour.
+func TestAShortMaxAgeOfGorillaStays(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		store, err := redistore.NewRediStoreWithPool(redis.Pool(t, 4), make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		l := fromGorilla(store, store.Options, true) // the new session lasts for a month
+		store.Options.MaxAge = 600
+		s := newSite(t, l, redis.Another(t))
+		v := s.ann()
+		old := v.Jar.Cookies(s.address)
+		v.want("/me", 200, ann)
+		redistest.Elapse(10*time.Minute - time.Second)
+		s.visitor(old...).want("/me", 200, ann)
+		redistest.Elapse(2 * time.Second)
+		s.visitor(old...).want("/me", 200, nobody)
 	})
 }
 

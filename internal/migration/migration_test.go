@@ -79,6 +79,23 @@ func TestTheOldCookieEnds(t *testing.T) {
 	})
 }
 
+// If the new session ends within the hour, by its TTL, the old cookie is worthless, too.
+func TestTheOldCookieAndAShortTTL(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
+		_, l := newSCS(t, old)
+		l.options.GuestTTL = 10 * time.Minute
+		s := newSite(t, l, old.Another(t))
+		v := s.ann()
+		cookies := v.Jar.Cookies(s.address)
+		v.want("/me", 200, ann)
+		redistest.Elapse(10*time.Minute - time.Second)
+		s.visitor(cookies...).want("/me", 200, ann)
+		redistest.Elapse(2 * time.Second)
+		s.visitor(cookies...).want("/me", 200, nobody)
+	})
+}
+
 // A visitor who has a session of Latchkey keeps it, whatever old cookie comes with it.
 func TestTheNewSessionCounts(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
