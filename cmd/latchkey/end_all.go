@@ -17,35 +17,68 @@ import (
 // has got since: SCAN need not find that id.
 type purge struct {
 	*job
-	store *store.Store
-	bar   *progress
-	begun time.Time
-	seen  int64 // keys that were looked at on the masters before this one
-	away  []away
+	store  *store.Store
+	missed bool // even the last pass took so long that it may have missed sessions
+	pass        // the last one
 
-	mu       sync.Mutex
-	ended    []string
+	mu    sync.Mutex
+	ended []string
+}
+
+// A pass of a purge looks at all keys. It finds what the passes before have missed, so only the last one says what is
+// left.
+type pass struct {
+	bar      *progress
+	begun    time.Time
+	seen     int64 // keys that were looked at on the masters before this one
+	away     []away
 	foreign  int64 // records that are left as they are
 	unknowns int64 // ids that only another key tells
 }
 
+// tombstoneTime is how long an old id tells the new one.
+const tombstoneTime = time.Minute
+
+// longPass is how long a pass may take: a tombstone that was made meanwhile is still there when SCAN comes to it.
+const longPass = tombstoneTime / 2
+
+const maxPasses = 5
+
 func (j *job) endAll(st *store.Store) error {
-	p := &purge{job: j, store: st, begun: time.Now(), away: []away{}}
-	masters, err := j.redis.masters(j.ctx)
-	if err != nil {
-		return err
-	}
-	p.bar = newProgress(j.out.stderr, j.countKeys(masters))
-	defer p.bar.end()
-	away, err := j.each(masters, p.sweep)
-	if err == nil {
-		p.away = away
-	}
+	p := &purge{job: j, store: st}
+	err := p.passes(p.sweep)
 	if err != nil && len(p.ended) == 0 {
 		return err
 	}
-	p.bar.end()
 	return cmp.Or(p.print(), err, p.failed())
+}
+
+// passes sweeps all masters, until one pass was so short that it has missed no session.
+func (p *purge) passes(sweep func(n *node) error) error {
+	for range maxPasses {
+		if err := p.onePass(sweep); err != nil {
+			return err
+		}
+		if p.missed = time.Since(p.begun) > longPass; !p.missed {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *purge) onePass(sweep func(n *node) error) error {
+	p.pass = pass{begun: time.Now(), away: []away{}}
+	masters, err := p.redis.masters(p.ctx)
+	if err != nil {
+		return err
+	}
+	p.bar = newProgress(p.out.stderr, p.countKeys(masters))
+	defer p.bar.end()
+	away, err := p.each(masters, sweep)
+	if err == nil {
+		p.away = away
+	}
+	return err
 }
 
 // sweep ends the sessions of one master.
@@ -64,9 +97,9 @@ func (p *purge) sweep(n *node) error {
 	})
 }
 
-// choose returns the ids of sessions among some keys, and of those that have got a new id since p began. SCAN finds the
-// new id if it was there before, so the tombstones of then are left out. How old a tombstone is, its time to live says:
-// clocks of several machines differ.
+// choose returns the ids of sessions among some keys, and of those that have got a new id since the pass began. SCAN
+// finds the new id if it was there before, so the tombstones of then are left out. How old a tombstone is, its time to
+// live says: clocks of several machines differ.
 func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 	var all []string
 	var commands [][]string
@@ -76,7 +109,7 @@ func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 			commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"PTTL", key})
 		}
 	}
-	const tombstoneTime, uncertain = time.Minute, time.Second
+	const uncertain = time.Second
 	replies := p.redis.doAll(p.ctx, n.client, commands)
 	for i, id := range all {
 		text, err := replies[2*i].ToString()
@@ -154,6 +187,11 @@ func (p *purge) failed() error {
 	err := found(p.away)
 	if len(p.ended) == 0 && err == nil {
 		fmt.Fprintln(p.out.stderr, p.prefixHint())
+	}
+	if p.missed {
+		fmt.Fprintf(p.out.stderr, "latchkey: each of %d looks at all keys took longer than %v, so sessions that got a new id "+
+			"meanwhile may be alive; run it again when Redis is less busy\n", maxPasses, longPass)
+		err = errFound
 	}
 	if p.foreign > 0 {
 		text := "1 record is left as it is, since " + errForeign.Error()

@@ -87,7 +87,8 @@ func purging(t *testing.T, st *store.Store, args ...string) (*purge, *bytes.Buff
 	t.Cleanup(r.client.Close)
 	var stderr bytes.Buffer
 	out := streams{Writer: bufio.NewWriter(io.Discard), stderr: &stderr}
-	return &purge{job: &job{ctx: t.Context(), options: o, redis: r, out: out}, store: st, bar: newProgress(&stderr, 0), begun: time.Now()}, &stderr
+	return &purge{job: &job{ctx: t.Context(), options: o, redis: r, out: out}, store: st,
+		pass: pass{bar: newProgress(&stderr, 0), begun: time.Now()}}, &stderr
 }
 
 // A session that gets a new id while end --all runs is ended under that, although SCAN may not find it. If the id is
@@ -151,6 +152,37 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	end(p, append(keys, keyOf(now)))
 	if err := p.failed(); !slices.Equal(p.ended, []string{now}) || err != nil || stderr.Len() > 0 {
 		t.Errorf("%q were ended, want %s; %v, %s", p.ended, now, err, stderr)
+	}
+}
+
+// A long sweep may miss a session that gets a new id, since the old id does not tell the new one any more. So end --all
+// sweeps again until a sweep was short. If none is, it says so, and fails.
+func TestEndOfAllThatTakesLong(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL, store.Options{})
+	for _, long := range []int{0, 1, maxPasses - 1, maxPasses} {
+		var all []string
+		p, stderr := purging(t, st, "--redis", s.URL)
+		passes := 0
+		err := p.passes(func(n *node) error {
+			all = append(all, id(10*long+passes)) // the sweep before has missed it
+			begin(t, st, all[passes], "{}")
+			if err := p.sweep(n); err != nil {
+				return err
+			}
+			if passes++; passes <= long {
+				p.begun = p.begun.Add(-tombstoneTime)
+			}
+			return nil
+		})
+		if err != nil || passes != min(long+1, maxPasses) || !slices.Equal(p.ended, all) {
+			t.Errorf("after %d long sweeps: %v; %d sweeps have ended %q, want %q", long, err, passes, p.ended, all)
+		}
+		failed := p.failed()
+		if want := long == maxPasses; errors.Is(failed, errFound) != want || strings.Contains(stderr.String(), "may be alive") != want {
+			t.Errorf("after %d long sweeps: %v, %s", long, failed, stderr)
+		}
 	}
 }
 
