@@ -19,21 +19,22 @@ type purge struct {
 	*job
 	store  *store.Store
 	missed bool // even the last pass took so long that it may have missed sessions
-	pass        // the last one
-
-	mu    sync.Mutex
-	ended []string
+	*pass       // the last one
+	ended  []string
 }
 
 // A pass of a purge looks at all keys. It finds what the passes before have missed, so only the last one says what is
 // left.
 type pass struct {
-	bar      *progress
-	begun    time.Time
-	seen     int64 // keys that were looked at on the masters before this one
-	away     []away
-	foreign  int64 // records that are left as they are
-	unknowns int64 // ids that only another key tells
+	bar     *progress
+	begun   time.Time
+	seen    int64 // keys that were looked at on the masters before this one
+	away    []away
+	foreign int64 // records that are left as they are
+
+	mu        sync.Mutex
+	unknowns  int64 // ids that only another key tells
+	unreached int64 // new ids on another master, which did not end them
 }
 
 // tombstoneTime is how long an old id tells the new one.
@@ -67,7 +68,7 @@ func (p *purge) passes(sweep func(n *node) error) error {
 }
 
 func (p *purge) onePass(sweep func(n *node) error) error {
-	p.pass = pass{begun: time.Now(), away: []away{}}
+	p.pass = &pass{begun: time.Now(), away: []away{}}
 	masters, err := p.redis.masters(p.ctx)
 	if err != nil {
 		return err
@@ -142,9 +143,10 @@ func (p *purge) endThese(ids []string) error {
 	return nil
 }
 
-// endOrFollow ends a session under the id that it has now, whoever has logged in to it.
-func (p *purge) endOrFollow(id string) error {
-	for {
+// endOrFollow ends a session under the id that it has now, whoever has logged in to it. If the master of that id is
+// away, the one of the old id is not to blame.
+func (p *purge) endOrFollow(old string) error {
+	for id := old; ; {
 		err := records.Of(p.store).End(p.ctx, id)
 		if err == nil {
 			p.mu.Lock()
@@ -160,14 +162,20 @@ func (p *purge) endOrFollow(id string) error {
 		case isMoved && moved.To != "":
 			id = moved.To
 		case isMoved:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.unknowns++
-			return nil
+			return p.count(&p.unknowns)
+		case id != old && errors.Is(err, store.ErrUnavailable) && p.ctx.Err() == nil:
+			return p.count(&p.unreached)
 		default:
 			return p.ofEnd(err, p.recordKey(id), "it is ended")
 		}
 	}
+}
+
+func (p *pass) count(what *int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*what++
+	return nil
 }
 
 func (p *purge) print() error {
@@ -184,31 +192,42 @@ func (p *purge) print() error {
 
 // failed says on stderr which sessions may be left, and returns errFound if there are any, or a master is away.
 func (p *purge) failed() error {
-	err := found(p.away)
-	if len(p.ended) == 0 && err == nil {
+	left := p.left()
+	for _, text := range left {
+		fmt.Fprintln(p.out.stderr, "latchkey: "+text)
+	}
+	switch {
+	case len(left) > 0 || len(p.away) > 0:
+		return errFound
+	case len(p.ended) == 0:
 		fmt.Fprintln(p.out.stderr, p.prefixHint())
 	}
+	return nil
+}
+
+// left says what is left on the masters that have replied.
+func (p *purge) left() (all []string) {
 	if p.missed {
-		fmt.Fprintf(p.out.stderr, "latchkey: each of %d looks at all keys took longer than %v, so sessions that got a new id "+
-			"meanwhile may be alive; run it again when Redis is less busy\n", maxPasses, longPass)
-		err = errFound
+		all = append(all, fmt.Sprintf("each of %d looks at all keys took longer than %v, so sessions that got a new id meanwhile "+
+			"may be alive; run it again when Redis is less busy", maxPasses, longPass))
 	}
-	if p.foreign > 0 {
-		text := "1 record is left as it is, since " + errForeign.Error()
-		if p.foreign > 1 {
-			text = plural(p.foreign, "record") + " are left as they are, since another program has written them, or another version"
-		}
-		fmt.Fprintln(p.out.stderr, "latchkey: "+text+"; latchkey stats names some")
-		err = errFound
+	switch {
+	case p.foreign == 1:
+		all = append(all, "1 record is left as it is, since "+errForeign.Error()+"; latchkey stats names some")
+	case p.foreign > 1:
+		all = append(all, plural(p.foreign, "record")+" are left as they are, since another program has written them, "+
+			"or another version; latchkey stats names some")
+	}
+	if p.unreached > 0 {
+		all = append(all, plural(p.unreached, "session")+" got a new id on a master that is away, and may be alive")
 	}
 	if p.unknowns > 0 {
 		why := nameTheKeys
 		if len(p.keys) > 0 {
 			why = "their keys are not in " + p.keysFile
 		}
-		fmt.Fprintf(p.out.stderr, "latchkey: %s got a new id meanwhile, and may be alive; run it again with all keys: %s\n",
-			plural(p.unknowns, "session"), printable(why))
-		err = errFound
+		all = append(all, plural(p.unknowns, "session")+" got a new id meanwhile, and may be alive; run it again with all keys: "+
+			printable(why))
 	}
-	return err
+	return all
 }
