@@ -12,8 +12,12 @@ import (
 const (
 	redisVariable = "LATCHKEY_REDIS"
 	keysVariable  = "LATCHKEY_ENCRYPTION_KEYS_FILE"
+	passwordFlag  = "--password-file"
 	defaultURL    = "redis://127.0.0.1:6379"
 )
+
+// keyBytes is the least that an encryption key has.
+const keyBytes = 32
 
 // read reads the options that are in the environment and in files. Secrets must not be on the command line,
 // which any user of the machine can see.
@@ -33,7 +37,7 @@ func (o *options) read(getenv func(string) string) (err error) {
 		if o.redis.Password != "" {
 			return usage("%s has a password, and so has --password-file: use one of them", from)
 		}
-		text, err := readFile("--password-file", o.passwordFile)
+		text, err := readFile(passwordFlag, o.passwordFile)
 		if err != nil {
 			return err
 		}
@@ -47,16 +51,20 @@ func (o *options) read(getenv func(string) string) (err error) {
 	if err := o.readTLS(); err != nil {
 		return err
 	}
-	if file := cmp.Or(o.keysFile, getenv(keysVariable)); file != "" {
+	from, file := "--keys-file", o.keysFile
+	if file == "" {
+		from, file = keysVariable, getenv(keysVariable)
+	}
+	if file != "" {
 		o.keysFile = file
-		o.keys, err = readKeys(file)
+		o.keys, err = readKeys(from, file)
 	}
 	return err
 }
 
 // readKeys reads a file of keys, newest first. Its errors contain no part of a key.
-func readKeys(file string) (keys [][]byte, _ error) {
-	text, err := readFile("the file of keys", file)
+func readKeys(from, file string) (keys [][]byte, _ error) {
+	text, err := readFile(from, file)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +75,7 @@ func readKeys(file string) (keys [][]byte, _ error) {
 			continue
 		}
 		key, err := hex.DecodeString(line)
-		if err != nil || len(key) < 32 {
+		if err != nil || len(key) < keyBytes {
 			return nil, usage("the file of keys: line %d of %s is not a key: a key has 64 or more hexadecimal digits", n, file)
 		}
 		keys = append(keys, key)
@@ -78,13 +86,23 @@ func readKeys(file string) (keys [][]byte, _ error) {
 	return keys, nil
 }
 
-func readFile(what, file string) (string, error) {
+// readFile reads the file that a flag or a variable names. Its errors repeat the name, unless it may be what the file
+// should hold, as by "$(cat client.key)".
+func readFile(from, file string) (string, error) {
+	key, err := hex.DecodeString(file)
+	isKey := err == nil && len(key) >= keyBytes
+	if isKey || strings.Contains(file, "\n") || strings.HasPrefix(file, "-----BEGIN") {
+		return "", usage("%s takes the name of a file, not its content", from)
+	}
 	b, err := os.ReadFile(file)
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	if err != nil {
-		return "", usage("%s: %s: %v", what, file, err)
+	switch {
+	case err != nil && from == passwordFlag:
+		return "", usage("%s: %v", from, err)
+	case err != nil:
+		return "", usage("%s: %s: %v", from, file, err)
 	}
 	return string(b), nil
 }

@@ -80,7 +80,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--redis", "redis://127.0.0.1/" + secret}, "a database that is not a number"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "an unknown parameter"},
 		{[]string{"doctor", "--redis", "unix://" + secret}, "names no socket"},
-		{[]string{"doctor", "--password-file", "/nowhere"}, "/nowhere: no such file"},
+		{[]string{"doctor", "--password-file", "/nowhere"}, "--password-file: no such file"},
 		{[]string{"doctor", "--keys-file", "/no\x1b[2J"}, `/no\x1b[2J: no such file`},
 		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has no key"},
 		{[]string{"doctor", "--keys-file", file(t, "# one\n"+secret+"\n")}, "line 2 of"},
@@ -169,5 +169,44 @@ func TestHelp(t *testing.T) {
 	}
 	for _, name := range []string{"redis", "password-file", "keys-file", "cert", "key", "cacert", "prefix", "timeout", "json"} {
 		contains(t, help, "--"+name)
+	}
+}
+
+// A flag that names a file may be given its content by mistake, which is a secret.
+func TestContentInsteadOfAFile(t *testing.T) {
+	t.Parallel()
+	const secret = "c0ffee"
+	pem := "-----BEGIN PRIVATE KEY-----" + secret
+	hexKey := strings.Repeat(secret, 11)[:64]
+	cert := file(t, "")
+	for _, c := range []struct {
+		flag  string
+		value string
+		more  []string
+	}{
+		{"--cert", pem, []string{"--key", cert}},
+		{"--cert", secret + "\n" + secret, []string{"--key", cert}},
+		{"--key", pem, []string{"--cert", cert}},
+		{"--key", "Bag Attributes\n" + secret, []string{"--cert", cert}},
+		{"--cacert", pem, nil},
+		{"--keys-file", hexKey, nil},
+		{"--keys-file", hexKey + "\n" + hexKey, nil},
+		{"--password-file", "one\n" + secret, nil},
+	} {
+		r := call(t, "rediss://127.0.0.1:1", append([]string{"locks", c.flag, c.value}, c.more...)...)
+		fails(t, r, exitUsage, c.flag+" takes the name of a file, not its content")
+		if strings.Contains(r.stderr, secret) {
+			t.Errorf("%s: it shows the secret: %s", c.flag, r.stderr)
+		}
+	}
+	c := calling(t, "redis://127.0.0.1:1", "locks")
+	c.Env = append(c.Env, keysVariable+"="+hexKey)
+	fails(t, finish(t, c), exitUsage, keysVariable+" takes the name of a file, not its content")
+
+	// A password looks like the name of any file.
+	r := call(t, "redis://127.0.0.1:1", "locks", "--password-file", secret)
+	fails(t, r, exitUsage, "--password-file: no such file")
+	if strings.Contains(r.stderr, secret) {
+		t.Errorf("it shows the password: %s", r.stderr)
 	}
 }
