@@ -64,9 +64,11 @@ func end(j *job) error {
 		return j.ofEnd(err, j.listKey(st, j.user), "sessions of the user are ended")
 	}
 	j.tidy(j.ctx, ended)
+	if err := j.printEnded(ended); err != nil {
+		return err
+	}
 	// checkExcept has found each session that is kept, so then the prefix is right.
-	err = j.hintOfUser(st, len(ended)+len(j.except), "ended")
-	return cmp.Or(j.printEnded(ended), err)
+	return j.hintOfUser(st, len(ended)+len(j.except), "ended")
 }
 
 // checkExcept fails if one of the sessions that are to be kept is none of the user's: with a wrong id, the session that it

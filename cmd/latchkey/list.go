@@ -75,11 +75,14 @@ func list(j *job) error {
 		}
 		all = append(all, d)
 	}
-	_ = j.hintOfUser(st, len(all), "looked at") // what was found is shown
-	if j.json {
-		return j.printJSON(all)
+	if !j.json {
+		j.printDevices(all, now)
+	} else if err := j.printJSON(all); err != nil {
+		return err
 	}
-	j.printDevices(all, now)
+	if err := j.hintOfUser(st, len(all), "looked at"); !errors.Is(err, errFound) { // what was found is shown
+		return err
+	}
 	return nil
 }
 

@@ -21,8 +21,8 @@ const (
 	longestRest = 200 * time.Millisecond
 )
 
-// sweep calls f with all keys of a pattern on a node, batch by batch, until f wants no more. A key may come
-// twice while Redis rearranges its table, and a key that is made or deleted meanwhile may be missing. Redis
+// sweep calls f with all keys of a pattern on a node, batch by batch, until f wants no more. A batch may have none. A key
+// may come twice while Redis rearranges its table, and a key that is made or deleted meanwhile may be missing. Redis
 // looks at count keys at a time. After each batch after is called with about how many keys were looked at.
 func (n *node) sweep(ctx context.Context, pattern string, count int,
 	f func(keys []string) (more bool, _ error), after func(seen int)) error {
@@ -32,11 +32,9 @@ func (n *node) sweep(ctx context.Context, pattern string, count int,
 		if err != nil {
 			return n.explained(err)
 		}
-		more := true
-		if len(page.Elements) > 0 {
-			if more, err = f(page.Elements); err != nil {
-				return n.explained(err)
-			}
+		more, err := f(page.Elements)
+		if err != nil {
+			return n.explained(err)
 		}
 		seen += count
 		after(seen)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ import (
 // million sessions take most of a minute: a key that has one session in two hundred is missed once in 20,000 times.
 const searchSample = 2000
 
+// searchKeys bounds the keys that are looked at for the sample: a Redis may have millions of other programs' keys.
+const searchKeys = 20 * searchSample
+
 // An unsearched has what a sample says of the lists that were not found.
 type unsearched struct {
 	looked int             // sessions
@@ -24,13 +28,21 @@ type unsearched struct {
 }
 
 // hintOfUser says on stderr why the user may have more sessions than the n that were found: were is what has not
-// happened to those. It returns errFound if there are sessions which may be the user's, and could not be found.
+// happened to those. It returns errFound if there may be sessions of the user which could not be found. What was found is
+// printed before, since the search may take a while.
 func (j *job) hintOfUser(st *store.Store, n int, were string) error {
-	u := j.unsearched(st)
+	_ = j.out.Flush() // run returns its error
+	u, err := j.unsearched(st)
+	if err != nil && j.ctx.Err() != nil {
+		return errInterrupted
+	}
 	switch {
 	case len(u.keys) > 0 || u.listed:
 		text := fmt.Sprintf("there are sessions %s; if any are the user's, they were not %s", u.why(j.options), were)
 		fmt.Fprintln(j.out.stderr, "latchkey:", printable(text))
+		return errFound
+	case err != nil:
+		fmt.Fprintln(j.out.stderr, "latchkey:", printable("whether sessions are sealed with other keys is not known: "+err.Error()))
 		return errFound
 	case n == 0:
 		j.hintAtNone()
@@ -51,13 +63,13 @@ func (u *unsearched) why(o *options) string {
 	return "on lists that were made with a key which is not in " + o.keysFile
 }
 
-// unsearched looks at sessions of all masters that reply. It is no error if one does not, since the command has done
-// without that one.
-func (j *job) unsearched(st *store.Store) *unsearched {
-	u := &unsearched{keys: make(map[string]bool)}
+// unsearched looks at sessions of all masters that reply. It is no error if one was away before, since the command has
+// done without that one.
+func (j *job) unsearched(st *store.Store) (u *unsearched, _ error) {
+	u = &unsearched{keys: make(map[string]bool)}
 	masters, err := j.redis.masters(j.ctx)
 	if err != nil {
-		return u
+		return u, err
 	}
 	own := make(map[string]bool)
 	for _, key := range j.keys {
@@ -69,13 +81,14 @@ func (j *job) unsearched(st *store.Store) *unsearched {
 		if n.err != nil {
 			continue
 		}
-		enough := searchSample * (i + 1) / len(masters)
-		_ = n.sweep(j.ctx, j.pattern(""), batch, func(keys []string) (more bool, _ error) {
+		enough, looked := searchSample*(i+1)/len(masters), 0
+		failed := n.sweep(j.ctx, j.pattern(""), batch, func(keys []string) (more bool, _ error) {
 			err := j.sample(u, n, st, own, keys)
-			return u.looked < enough, err
-		}, func(int) {})
+			return u.looked < enough && looked < searchKeys/len(masters), err
+		}, func(seen int) { looked = seen })
+		err = cmp.Or(err, failed)
 	}
-	return u
+	return u, err
 }
 
 // sample looks at the sessions among some keys.

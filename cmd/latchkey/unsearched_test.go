@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,5 +79,57 @@ func TestAUserWhileKeysChange(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// If the search for sessions with other keys fails, list and end --user say so after they have shown what they have found,
+// and end fails.
+func TestAUserIfTheSearchFails(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL, store.Options{})
+	ann := login(t, st, "ann", "", 1)
+	s.Do(t, "ACL", "SETUSER", "ops", "on", ">pw", "~*", "&*", "+@all", "-scan")
+	url := "redis://ops:pw@" + s.Addr
+	const says = "latchkey: whether sessions are sealed with other keys is not known: "
+	for command, code := range map[string]int{"list": exitOK, "end": exitError} {
+		r := call(t, url, command, "--user", "bob")
+		if r.code != code || !strings.HasPrefix(r.stderr, says) || !strings.Contains(r.stderr, "NOPERM") || r.stdout == "" {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr strings.Builder
+	shown := writing{&stdout, cancel} // as if the operator saw it, and pressed Ctrl-C
+	code := run(ctx, []string{"list", "--user", "ann", "--redis", s.URL}, func(string) string { return "" }, nil, shown, &stderr)
+	if code != exitError || stderr.String() != "latchkey: interrupted\n" || !strings.Contains(stdout.String(), ann) {
+		t.Errorf("interrupted: exit %d, %s%s", code, stdout.String(), stderr.String())
+	}
+}
+
+// A writing calls a function when something has been written.
+type writing struct {
+	io.Writer
+	then func()
+}
+
+func (w writing) Write(b []byte) (int, error) {
+	defer w.then()
+	return w.Writer.Write(b)
+}
+
+// The search looks at so many keys at most, whosever they are.
+func TestTheSearchIsBounded(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	s.Do(t, "EVAL", "for i = 1, ARGV[1] do redis.call('SET', 'other:' .. i, '') end", 0, 3*searchKeys)
+	r := call(t, s.URL, "list", "--user", "ann")
+	scans := regexp.MustCompile(`cmdstat_scan:calls=(\d+)`).FindStringSubmatch(string(s.Do(t, "INFO", "commandstats").([]byte)))
+	if r.code != exitOK || scans == nil {
+		t.Fatalf("%+v, %q", r, scans)
+	}
+	if n, _ := strconv.Atoi(scans[1]); n > searchKeys/batch+2 {
+		t.Errorf("it has looked at %d batches", n)
 	}
 }
