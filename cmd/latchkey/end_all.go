@@ -114,8 +114,11 @@ func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 	replies := p.redis.doAll(p.ctx, n.client, commands)
 	for i, id := range all {
 		text, err := replies[2*i].ToString()
-		left, _ := replies[2*i+1].AsInt64()
 		if err != nil && !isGone(err) {
+			return nil, err
+		}
+		left, err := replies[2*i+1].AsInt64()
+		if err != nil {
 			return nil, err
 		}
 		h, _ := parseHead(text)
@@ -226,7 +229,11 @@ func (p *purge) left() (all []string) {
 		if len(p.keys) > 0 {
 			why = "their keys are not in " + p.keysFile
 		}
-		all = append(all, plural(p.unknowns, "session")+" got a new id meanwhile, and may be alive; run it again with all keys: "+
+		what := "1 id was replaced meanwhile by one that is not known; its session may be alive"
+		if p.unknowns > 1 {
+			what = grouped(p.unknowns) + " ids were replaced meanwhile by ids that are not known; their sessions may be alive"
+		}
+		all = append(all, what+"; run it again with all keys: "+
 			printable(why))
 	}
 	return all

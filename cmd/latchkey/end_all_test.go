@@ -141,7 +141,7 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	if err := p.failed(); len(p.ended) > 0 || !errors.Is(err, errFound) {
 		t.Errorf("without the key: %q were ended, %v", p.ended, err)
 	}
-	contains(t, stderr.String(), "1 session got a new id meanwhile, and may be alive; run it again with all keys: name the file of the keys by --keys-file")
+	contains(t, stderr.String(), "1 id was replaced meanwhile by one that is not known; its session may be alive; run it again with all keys: name the file of the keys by --keys-file")
 
 	// An id that it had when end --all began is found by SCAN: the keys are not needed.
 	p, stderr = purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL)
@@ -153,6 +153,14 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	if err := p.failed(); !slices.Equal(p.ended, []string{now}) || err != nil || stderr.Len() > 0 {
 		t.Errorf("%q were ended, want %s; %v, %s", p.ended, now, err, stderr)
 	}
+}
+
+// Without the right to ask for the age of an old id, end --all cannot tell which ids are new. So it fails.
+func TestEndOfAllWithoutPTTL(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	s.Do(t, "ACL", "SETUSER", "ops", "on", ">pw", "~*", "&*", "+@all", "-pttl")
+	fails(t, call(t, "redis://ops:pw@"+s.Addr, "end", "--all"), exitError, "NOPERM", "pttl")
 }
 
 // A long sweep may miss a session that gets a new id, since the old id does not tell the new one any more. So end --all
