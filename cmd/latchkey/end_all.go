@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,6 +29,7 @@ type pass struct {
 	begun   time.Time
 	seen    int64 // keys that were looked at on the masters before this one
 	away    []away
+	gone    int64 // tombstones: somebody has ended sessions, or given them new ids
 	foreign int64 // records that are left as they are
 
 	mu        sync.Mutex
@@ -51,7 +51,14 @@ func (j *job) endAll(st *store.Store) error {
 	if err != nil && len(p.ended) == 0 {
 		return err
 	}
-	return cmp.Or(p.print(), err, p.failed())
+	if failed := p.print(err); failed != nil {
+		return failed
+	}
+	failed := p.failed()
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 // passes sweeps all masters, until one pass was so short that it has missed no session.
@@ -122,6 +129,9 @@ func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 			return nil, err
 		}
 		h, _ := parseHead(text)
+		if h.gone {
+			p.gone++
+		}
 		isNew := tombstoneTime-time.Duration(left)*time.Millisecond < time.Since(p.begun)+uncertain
 		if !h.gone || h.renewed && isNew {
 			ids = append(ids, id)
@@ -181,12 +191,14 @@ func (p *pass) count(what *int64) error {
 	return nil
 }
 
-func (p *purge) print() error {
+// print prints what was ended before err. After an error it is not known which masters are away.
+func (p *purge) print(err error) error {
 	if p.json {
 		return p.printJSON(struct {
-			Ended []string `json:"ended"`
-			Away  []away   `json:"away"`
-		}{append([]string{}, p.ended...), p.away})
+			Ended    []string `json:"ended"`
+			Away     []away   `json:"away"`
+			Complete bool     `json:"complete"`
+		}{append([]string{}, p.ended...), p.away, err == nil && len(p.away) == 0 && len(p.left()) == 0})
 	}
 	printAway(p.out, p.away)
 	fmt.Fprintf(p.out, "%s ended\n", plural(int64(len(p.ended)), "session"))
@@ -202,7 +214,7 @@ func (p *purge) failed() error {
 	switch {
 	case len(left) > 0 || len(p.away) > 0:
 		return errFound
-	case len(p.ended) == 0:
+	case len(p.ended) == 0 && p.gone == 0: // otherwise the prefix is right
 		fmt.Fprintln(p.out.stderr, p.prefixHint())
 	}
 	return nil

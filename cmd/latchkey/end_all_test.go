@@ -44,7 +44,7 @@ func TestEndOfAll(t *testing.T) {
 		Away  []away
 	}
 	text := must(t, s.URL, "end", "--all", "--json")
-	if err := json.Unmarshal([]byte(text), &report); err != nil || len(report.Away) != 0 || !strings.Contains(text, `"away":[]`) {
+	if err := json.Unmarshal([]byte(text), &report); err != nil || len(report.Away) != 0 || !strings.Contains(text, `"away":[],"complete":true}`) {
 		t.Errorf("%v: %s", err, text)
 	}
 	if slices.Sort(report.Ended); !slices.Equal(report.Ended, slices.Sorted(slices.Values(all))) {
@@ -58,15 +58,19 @@ func TestEndOfAll(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if r := call(t, s.URL, "end", "--all"); r.stdout != "0 sessions ended\n" || r.code != exitOK || !strings.Contains(r.stderr, "--prefix") {
+	if r := call(t, s.URL, "end", "--all"); r != (result{"0 sessions ended\n", "", exitOK}) {
 		t.Errorf("once more: %+v", r)
+	}
+	r := call(t, s.URL, "end", "--all", "--prefix", "wrong:")
+	if r.stdout != "0 sessions ended\n" || r.code != exitOK || !strings.Contains(r.stderr, "--prefix") {
+		t.Errorf("with a wrong prefix: %+v", r)
 	}
 	contains(t, must(t, s.URL, "show", first, "--prefix", "other:"), first)
 
 	s.Do(t, "SET", keyOf(first), "junk")
 	s.Do(t, "RPUSH", keyOf(id(n)), "junk")
 	begin(t, st, id(n+1), "{}")
-	r := call(t, s.URL, "end", "--all")
+	r = call(t, s.URL, "end", "--all")
 	if r.stdout != "1 session ended\n" || r.code != exitError || get(t, s, keyOf(first)) != "junk" {
 		t.Errorf("with records of another program: %+v", r)
 	}
@@ -155,6 +159,24 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	}
 }
 
+// The JSON of a run that was interrupted does not look as if all sessions were ended.
+func TestEndOfAllInterrupted(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	p, _ := purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL, "--json")
+	p.ended, p.away = []string{first}, []away{}
+	for err, want := range map[error]string{
+		errInterrupted: `{"ended":["` + first + `"],"away":[],"complete":false}` + "\n",
+		nil:            `{"ended":["` + first + `"],"away":[],"complete":true}` + "\n",
+	} {
+		var stdout strings.Builder
+		p.out.Writer = bufio.NewWriter(&stdout)
+		if failed := errors.Join(p.print(err), p.out.Flush()); failed != nil || stdout.String() != want {
+			t.Errorf("%v: %v, %s", err, failed, stdout.String())
+		}
+	}
+}
+
 // Without the right to ask for the age of an old id, end --all cannot tell which ids are new. So it fails.
 func TestEndOfAllWithoutPTTL(t *testing.T) {
 	s, st := withRedis(t)
@@ -226,7 +248,7 @@ func TestEndOfAllWhileAMasterIsAway(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = call(t, url, "end", "--all", "--json")
-	if want := `{"ended":[],"away":[{"address":"` + node + `","why":"connection refused"}]}` + "\n"; r != (result{want, "", exitError}) {
+	if want := `{"ended":[],"away":[{"address":"` + node + `","why":"connection refused"}],"complete":false}` + "\n"; r != (result{want, "", exitError}) {
 		t.Errorf("%+v, want %s", r, want)
 	}
 }
