@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"strings"
 )
 
 // readTLS reads the files of certificates. Without --cacert, the authorities are those of the system.
@@ -37,6 +39,9 @@ func (o *options) readTLS() error {
 		return err
 	}
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil && strings.Contains(key, "ENCRYPTED") { // in the PEM type, or in its Proc-Type header
+		err = fmt.Errorf("%w; a key with a passphrase cannot be read", err)
+	}
 	if err != nil {
 		return usage("--cert %s and --key %s: %w", o.cert, o.key, err)
 	}

@@ -98,6 +98,7 @@ func TestClientCertificate(t *testing.T) {
 	} {
 		fails(t, call(t, url, append([]string{"locks"}, args...)...), exitError, "redis at "+at+": ", want)
 	}
+	locked := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("sealed")})))
 	for want, args := range map[string][]string{
 		"--cert and --key belong together":         {"--cert", cert},
 		"--cert and --key belong together: ":       {"--key", key, "--cacert", cert},
@@ -105,6 +106,7 @@ func TestClientCertificate(t *testing.T) {
 		"--key: /nowhere: no such file":            {"--cert", cert, "--key", "/nowhere"},
 		"--cacert: " + key + " has no certificate": {"--cacert", key},
 		"and --key " + cert + ": tls: ":            {"--cert", cert, "--key", cert},
+		"; a key with a passphrase cannot be read": {"--cert", cert, "--key", locked},
 	} {
 		r := call(t, url, append([]string{"locks"}, args...)...)
 		fails(t, r, exitUsage, want)
