@@ -185,6 +185,9 @@ func (s *scene) run(fault func(ctx context.Context)) {
 	pause(ctx, warmUp())
 	stop()
 	running.Wait()
+	for _, v := range s.visitors {
+		v.HTTP.CloseIdleConnections() // how many a visitor has to each demo is chance, and they are among its open files
+	}
 	s.judge()
 }
 
