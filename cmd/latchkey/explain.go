@@ -97,6 +97,8 @@ func (r *redis) ofConnection(err error) string {
 		return "the server does not speak TLS: write redis or valkey as the URL's scheme"
 	case isRefusal:
 		return r.ofReply(refused.line)
+	case withTLS && (errors.Is(err, errTLSAlert) || errors.Is(err, errAtOnce)): // by a Sentinel: others are asked by TLS
+		return "the Sentinel has closed the connection at once: perhaps it needs TLS, and Sentinels are asked without"
 	case errors.Is(err, errTLSAlert):
 		return "the server needs TLS: " + writeTLS
 	case errors.Is(err, errAtOnce) && !r.hasReplied.Load():

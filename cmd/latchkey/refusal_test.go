@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -49,6 +50,20 @@ func TestRefusals(t *testing.T) {
 		_, err = io.ReadAll(readers{read})
 		if got := r.explainedAt(err, "a:1").Error(); got != c.want {
 			t.Errorf("%q, by a read: %s", c.said, got)
+		}
+	}
+}
+
+// Sentinels are asked without TLS, also if the URL's scheme is rediss.
+func TestASentinelThatNeedsTLS(t *testing.T) {
+	t.Parallel()
+	r := &redis{o: store.Options{Timeout: time.Second}}
+	r.option.TLSConfig = new(tls.Config)
+	for _, said := range []string{"\x15\x03\x03\x00\x02\x02\x46", ""} {
+		_, err := (&greeted{Conn: &refusing{said: said, write: syscall.EPIPE}}).Write([]byte("HELLO 3"))
+		want := "redis at a:1: the Sentinel has closed the connection at once: perhaps it needs TLS, and Sentinels are asked without"
+		if got := r.explainedAt(err, "a:1").Error(); got != want {
+			t.Errorf("%q: %s", said, got)
 		}
 	}
 }
