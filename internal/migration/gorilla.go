@@ -36,7 +36,8 @@ func FromGorilla(ours *middleware.Sessions, old sessions.Store, name string, ado
 	return moving(ours, name, next, func(w http.ResponseWriter, r *http.Request, s *session.Session) error {
 		was, err := old.New(r, name)
 		forged, ok := errors.AsType[securecookie.Error](err)
-		isNone := errors.Is(err, fs.ErrNotExist) || ok && forged.IsDecode() && !hasUnknownType(err)
+		_, inFile := old.(*sessions.FilesystemStore)
+		isNone := inFile && errors.Is(err, fs.ErrNotExist) || ok && forged.IsDecode() && !hasUnknownType(err)
 		if err != nil && !isNone {
 			return err // the store is unavailable
 		}

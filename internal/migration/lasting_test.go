@@ -3,6 +3,7 @@ package migration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/alexedwards/scs/v2"
 	"github.com/boj/redistore"
+	redigo "github.com/gomodule/redigo/redis"
 	"github.com/gorilla/sessions"
 )
 
@@ -82,6 +84,19 @@ func TestALoginInARollbackToSCS(t *testing.T) {
 	})
 }
 
+// A login in a rollback counts also if sessions are short, and the first new session has ended.
+func TestALoginInARollbackToSCSWithShortSessions(t *testing.T) {
+	fromSCS(t, func(m *scs.SessionManager, l *library) { m.Lifetime = 2 * time.Hour }, func(s *site) {
+		v := s.ann()
+		back := s.visitor(v.Jar.Cookies(s.address)...)
+		v.want("/me", 200, ann)
+		v.want("/logout", 200, "")
+		redistest.Elapse(30 * time.Minute)
+		back.want("/old/login", 200, "")
+		back.want("/me", 200, ann)
+	})
+}
+
 // With gorilla, a login in a rollback keeps the mark, too. Its hour is over, however long the session lasts.
 func TestALoginInARollbackToGorilla(t *testing.T) {
 	t.Parallel()
@@ -147,7 +162,28 @@ func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 	})
 }
 
-// An old session with less than an hour to live does not get an hour.
+// A Redis whose Unix socket is gone is unavailable: its error is also that of a file that does not exist.
+func TestTheSocketOfGorillasRedisIsGone(t *testing.T) {
+	t.Parallel()
+	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
+		pool := redis.Pool(t, 4)
+		store, err := redistore.NewRediStoreWithPool(pool, make([]byte, 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		s := newSite(t, fromGorilla(store, store.Options, true), redis.Another(t))
+		v := s.ann()
+		dial, test := pool.Dial, pool.TestOnBorrow
+		pool.Dial = func() (redigo.Conn, error) { return redigo.Dial("unix", t.TempDir()+"/redis.sock") }
+		pool.TestOnBorrow = func(redigo.Conn, time.Time) error { return errors.New("it is closed") }
+		v.want("/me", 503, "*")
+		pool.Dial, pool.TestOnBorrow = dial, test
+		v.want("/me", 200, ann)
+	})
+}
+
+// A MaxAge of less than an hour is not made an hour.
 func TestAShortMaxAgeOfGorillaStays(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {

@@ -40,7 +40,7 @@ func FromSCS(sessions *middleware.Sessions, old *scs.SessionManager, adopt Adopt
 			return err
 		}
 		before := old.PopString(ctx, movedTo)
-		if time.Until(old.Deadline(ctx)) > 2*time.Hour { // was never moved or, after a rollback, there was a new login
+		if old.Deadline(ctx).UnixMilli() > old.GetInt64(ctx, endsAt) { // was never moved or, after a rollback, there was a new login
 			before = ""
 			old.Remove(ctx, endsAt)
 		}
