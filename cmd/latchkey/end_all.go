@@ -67,10 +67,11 @@ func (p *purge) passes(sweep func(n *node) error) error {
 		if err := p.onePass(sweep); err != nil {
 			return err
 		}
-		if p.missed = time.Since(p.begun) > longPass; !p.missed {
-			break
+		if time.Since(p.begun) <= longPass {
+			return nil
 		}
 	}
+	p.missed = true
 	return nil
 }
 

@@ -89,9 +89,9 @@ func readKeys(from, file string) (keys [][]byte, _ error) {
 // readFile reads the file that a flag or a variable names. Its errors repeat the name, unless it may be what the file
 // should hold, as by "$(cat client.key)".
 func readFile(from, file string) (string, error) {
-	key, err := hex.DecodeString(file)
+	key, err := hex.DecodeString(strings.TrimSpace(file))
 	isKey := err == nil && len(key) >= keyBytes
-	if isKey || strings.Contains(file, "\n") || strings.HasPrefix(file, "-----BEGIN") {
+	if isKey || strings.Contains(file, "\n") || strings.Contains(file, "-----BEGIN") {
 		return "", usage("%s takes the name of a file, not its content", from)
 	}
 	b, err := os.ReadFile(file)

@@ -190,6 +190,7 @@ func TestContentInsteadOfAFile(t *testing.T) {
 		{"--key", "Bag Attributes\n" + secret, []string{"--cert", cert}},
 		{"--cacert", pem, nil},
 		{"--keys-file", hexKey, nil},
+		{"--keys-file", hexKey + "\r", nil},
 		{"--keys-file", hexKey + "\n" + hexKey, nil},
 		{"--password-file", "one\n" + secret, nil},
 	} {
