@@ -31,7 +31,7 @@ func TestLockRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// What is missing is a mistake in the program, and no outage of Redis.
+// A nil argument is a mistake in the program: the error does not say that Redis is unavailable.
 func TestLockRefusesNil(t *testing.T) {
 	t.Parallel()
 	for want, lock := range map[string]Locker{

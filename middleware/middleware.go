@@ -86,7 +86,8 @@ package middleware
 //	     checker.verify          cookie_verify.go   verifies it, and derives the public id
 //	    readAhead                readahead.go       reads a small body before the lock is acquired
 //	    opening.choose           open.go            tries the cookies' ids, nearly always one
-//	     opening.acquire         open.go            calls Engine.Take, which locks, and reads the record
+//	     opening.acquire         open.go            calls Sessions.take, and so Engine.Take, which locks and reads the
+//	                                                record
 //	    opening.decode           open.go            makes the record a session
 //	    request.watch            watch.go           from now on, the end of the session ends the handler's context
 //	   the handler                                  uses the session through its request's context
@@ -102,12 +103,11 @@ package middleware
 //	  request.leaveWatch         watch.go
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
-// session's id, as at a login, are in commit_id.go; what a login does with an id that has moved is in moved.go. The status of
-// each error is in errors.go. The events of observers are in observer.go: observation.go notes those of a request,
-// observation_collector.go takes what package records tells: round trips, waits, lost locks; backlog.go calls the
-// observers, and queues what belongs to no request. Two Sessions around one handler are in nested.go, warnings of a wrong
-// set-up in setup.go.
-// Package internal/records continues from Engine.Take and Hold.SaveContent.
+// session's id, as at a login, are in commit_id.go; what a login does with an id that has moved is in moved.go. The
+// status of each error is in errors.go. The events of observers are in observer.go: observation.go notes those of a
+// request, observation_collector.go takes what package records tells: round trips, waits, lost locks; backlog.go calls
+// the observers, and queues what belongs to no request. Two Sessions around one handler are in nested.go, warnings of a
+// wrong set-up in setup.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"

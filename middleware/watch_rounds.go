@@ -84,7 +84,7 @@ func (w *watch) isEmpty() bool {
 	return true
 }
 
-// all returns those who are watched now.
+// all returns the entries of the requests that are watched now.
 func (w *watch) all() (all []watchEntry) {
 	for i := range w.shards {
 		in := &w.shards[i]

@@ -28,8 +28,8 @@ type unsearched struct {
 }
 
 // hintOfUser says on stderr why the user may have more sessions than the n that were found: were is what has not
-// happened to those. It returns errFound if there may be sessions of the user which could not be found. What was found is
-// printed before, since the search may take a while.
+// happened to those. It returns errFound if the user may have sessions that were not found. Print before what was found,
+// since the search may take a while.
 func (j *job) hintOfUser(st *store.Store, n int, were string) error {
 	_ = j.out.Flush() // run returns its error
 	u, err := j.unsearched(st)

@@ -32,14 +32,14 @@ type Redis struct {
 	pause time.Duration // until they age again
 }
 
-// errNarrow says why there is no embedded Redis on a 32-bit system.
-var errNarrow = errors.New("the embedded Redis needs a 64-bit system: Miniredis cuts the numbers of scripts to the size of an int")
+// err32Bits says why there is no embedded Redis on a 32-bit system.
+var err32Bits = errors.New("the embedded Redis needs a 64-bit system: Miniredis cuts the numbers of scripts to the size of an int")
 
 // Start starts an empty Redis, unless the system is a 32-bit one. before may be nil. Otherwise it is called before each
 // command, also before those of scripts, and reports whether it has sent the reply itself.
 func Start(before server.Hook) (*Redis, error) {
 	if strconv.IntSize < 64 {
-		return nil, errNarrow
+		return nil, err32Bits
 	}
 	r := &Redis{Miniredis: miniredis.NewMiniRedis(), aged: time.Now()}
 	if first, err := r.Dial(); err == nil { // the first connection starts it, and cannot fail

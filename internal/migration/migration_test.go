@@ -183,13 +183,16 @@ func TestTheMoveFails(t *testing.T) {
 	})
 }
 
+// logsIn is an Adopt.
+func logsIn(_ context.Context, s *session.Session) error {
+	s.Login("ann")
+	return nil
+}
+
 // The program may log a moved visitor in: then EndAll ends the session, and the old cookie is worthless.
 func TestAdoptLogsIn(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
-		s.adopt = func(_ context.Context, s *session.Session) error {
-			s.Login("ann")
-			return nil
-		}
+		s.adopt = logsIn
 		v := s.ann()
 		old := v.Jar.Cookies(s.address)
 		v.want("/me", 200, ann)
@@ -207,10 +210,7 @@ func TestAdoptLogsIn(t *testing.T) {
 // logout calls EndAll.
 func TestACopyOfTheOldCookie(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
-		s.adopt = func(_ context.Context, s *session.Session) error {
-			s.Login("ann")
-			return nil
-		}
+		s.adopt = logsIn
 		v := s.ann()
 		thief := s.visitor(v.Jar.Cookies(s.address)...)
 		v.want("/me", 200, ann)
@@ -231,10 +231,7 @@ func TestAdoptLogsInTooOften(t *testing.T) {
 		_, l := newSCS(t, old)
 		l.options.MaxSessions, l.options.RefuseLogin = 1, true
 		s := newSite(t, l, old.Another(t))
-		s.adopt = func(_ context.Context, s *session.Session) error {
-			s.Login("ann")
-			return nil
-		}
+		s.adopt = logsIn
 		first, second := s.ann(), s.ann()
 		first.want("/me", 200, ann)
 		second.want("/me", 403, "*")
@@ -252,10 +249,7 @@ func TestMaxSessionsAndABurst(t *testing.T) {
 			_, l := newSCS(t, old)
 			l.options.MaxSessions = limit
 			s := newSite(t, l, old.Another(t))
-			s.adopt = func(_ context.Context, s *session.Session) error {
-				s.Login("ann")
-				return nil
-			}
+			s.adopt = logsIn
 			v := s.ann()
 			second := s.visitor(v.Jar.Cookies(s.address)...)
 			v.want("/me", 200, ann)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -213,5 +214,17 @@ func TestTheLogSaysThatItForgets(t *testing.T) { // not in parallel, since it re
 	if line := logged.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "level=WARN") ||
 		!strings.Contains(line, "forgotten when it ends") || !strings.Contains(line, "for development") {
 		t.Errorf("the log has %q", line)
+	}
+}
+
+// On a 32-bit system sessions would fail one by one. Run it there with GOARCH=386.
+func TestOpenNeedsA64BitSystem(t *testing.T) {
+	t.Parallel()
+	st, err := Open(store.Options{})
+	if err == nil {
+		defer st.Close()
+	}
+	if (err == nil) != (strconv.IntSize == 64) {
+		t.Errorf("an int has %d bits, and Open returns %v", strconv.IntSize, err)
 	}
 }
