@@ -129,29 +129,8 @@ func (t *tenure) next(now time.Time) (next token) {
 func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, revision string) {
 	x = scripting.RoundTrip{Script: commitScript, Keys: t.keys.forScript()}
 	mark, revision := t.mark, t.revision
-	ttl, record, span, quiet, staged := any(""), any(""), any(""), any(""), any("")
-	if t.newest > 0 || t.unusable == nil { // a record that cannot be read is left as it is
-		// The time to live is that of the last version. If there is no version, it is that of the take, since
-		// a request has used the session. While the session is held, the record outlasts the lock.
-		ms, isQuiet := t.ttl, t.quiet
-		switch {
-		case !t.visited.IsZero():
-			ms = max(1, ms-now.Sub(t.visited).Milliseconds())
-		case t.newest == 0:
-			ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
-		}
-		switch {
-		case isQuiet: // the script extends it if the lock needs that
-			left := t.idleLeft(ms, now)
-			if _, waits := t.engine.lines.First(t.lock); waits && next.text == "" { // a request of this process takes it next
-				left = max(left, outlast.Milliseconds())
-			}
-			quiet = left
-		case next.text != "":
-			ms = max(ms, (next.span + outlast).Milliseconds())
-		}
-		ttl = ms
-	}
+	ttl, quiet := t.expiry(next, now)
+	record, span, staged := any(""), any(""), any("")
 	if t.written > t.stored {
 		revision = t.record.revision
 		if t.ended {
@@ -174,6 +153,36 @@ func (t *tenure) roundTrip(next token, now time.Time) (x scripting.RoundTrip, re
 		x.Args = x.Args[:len(x.Args)-1]
 	}
 	return x, revision
+}
+
+// expiry returns two arguments of the commit: the record's time to live, in ms, and what is left of the idle timeout if
+// the commit must not extend that. If the record cannot be read, both are empty: it is left as it is.
+//
+// The time to live is that of the last version. If there is no version, it is that of the take, since a request has used
+// the session. While the session is held, the record outlasts the lock.
+func (t *tenure) expiry(next token, now time.Time) (ttl, quiet any) {
+	if t.newest == 0 && t.unusable != nil {
+		return "", ""
+	}
+	ms, isQuiet := t.ttl, t.quiet
+	switch {
+	case !t.visited.IsZero():
+		ms = max(1, ms-now.Sub(t.visited).Milliseconds())
+	case t.newest == 0:
+		ms, isQuiet = t.terms.expiry(&t.record, now), t.terms.Quiet
+	}
+	quiet = ""
+	switch {
+	case isQuiet: // the script extends it if the lock needs that
+		left := t.idleLeft(ms, now)
+		if _, waits := t.engine.lines.First(t.lock); waits && next.text == "" { // a request of this process takes it next
+			left = max(left, outlast.Milliseconds())
+		}
+		quiet = left
+	case next.text != "":
+		ms = max(ms, (next.span + outlast).Milliseconds())
+	}
+	return ms, quiet
 }
 
 // idleLeft returns for how many ms the record would still live if this tenure had not extended it. It returns ttl if
