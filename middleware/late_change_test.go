@@ -136,7 +136,8 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 	}
 }
 
-// P2: a change by another goroutine, while the commit is on its way to Redis.
+// P2: a change by another goroutine, while the commit is on its way to Redis. Observers are told of a failure, as the
+// client is, although the commit succeeds.
 func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -151,7 +152,8 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 				w.(http.Flusher).Flush()
 			}
 		})
-		s := newSite(t, proxy.Pool(t, 4), middleware.Options{}, mux)
+		w := &witness{}
+		s := newSite(t, proxy.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{w}}, mux)
 		v := s.visitor(t)
 		proxy.Inject(func(redistest.Command) redistest.Fault {
 			if s := running.Swap(nil); s != nil {
@@ -161,7 +163,11 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 		})
 		for _, path := range []string{"/late", "/late?flush"} {
 			v.get(s.URL+"/set/other").want(t, 200, "")
+			w.takeAll()
 			v.post(s.URL+path).want(t, 500, notAllSaved)
+			if e := w.one(t); e.Outcome != "failed" || e.Kind != "late" || e.Committed.IsZero() {
+				t.Errorf("%s: observers were told of outcome %q, kind %q, committed %v", path, e.Outcome, e.Kind, e.Committed)
+			}
 		}
 		v.get(s.URL+"/get").want(t, 200, "5")
 	})

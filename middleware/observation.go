@@ -2,11 +2,13 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"runtime/trace"
 	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
+	"github.com/a2139e8d/latchkey/session"
 )
 
 // An observation takes notes for one request, and tells the observers when the request holds nothing any more. It is
@@ -236,7 +238,10 @@ func (o *observation) committed(do action, err error) {
 	if stored.IsZero() { // another request's commit has stored the changes, or it was none of a hold
 		stored = n.now()
 	}
-	n.event.Committed, n.event.Outcome = stored, outcomes[do]
+	n.event.Committed = stored
+	if !errors.Is(n.event.Err, session.ErrClosed) { // a change that came too late is not stored, and its error is the response
+		n.event.Outcome = outcomes[do]
+	}
 }
 
 // did notes what the request has done to its session's id.
