@@ -55,7 +55,8 @@ func (n *notes) exchange(x records.Exchange) {
 	n.kept = append(n.kept, room)
 }
 
-// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
+// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing. That the session
+// has ended while it was open is always kept: the request ends now, and tells it before its own event.
 func (o *observation) Noticed(notice *records.Notice) {
 	e := (*SessionEvent)(notice)
 	n := o.lock()
@@ -63,7 +64,7 @@ func (o *observation) Noticed(notice *records.Notice) {
 		o.passOn(e)
 		return
 	}
-	if e.What != "lost" && o.keeps(n) {
+	if e.What == "ended_open" || e.What != "lost" && o.keeps(n) {
 		n.kept = append(n.kept, e)
 	} else {
 		o.passOn(e)
