@@ -16,7 +16,8 @@ import (
 //	}
 //
 // Each event is told once. The events of a request are told in order, in the goroutine of the request, after its session
-// is released. No mutex is held then. So a slow observer delays only the request itself. If a handler commits in another
+// is released. No mutex is held then. So a slow observer delays only the request itself, and the observers behind it in the
+// slice. If a handler commits in another
 // goroutine, that goroutine tells the events so far, and may do so after the RequestEvent.
 //
 // All other events are told in order by one goroutine for each observer. Most of them belong to no request, such as a
@@ -24,7 +25,7 @@ import (
 //
 //   - a lost lock
 //   - what happens before a commit, if that makes more than 1,024 events
-//   - what happens after a commit in the middle of the handler
+//   - what happens after a commit in the middle of the handler, except that the session has ended
 //   - what a handler in mode None does with the Sessions
 //   - what happens in a goroutine that outlives the request
 //
@@ -165,8 +166,9 @@ type ExchangeEvent struct {
 	// number.
 	Command  string
 	Commands int
-	// Node is the address of the server that was asked, as far as the client knows it.
-	Node string
+	// Node is the address of the server that was asked, and Database the number of its database, as far as the client
+	// knows them.
+	Node, Database string
 	// Moved and Asked are how often another node of a cluster was asked, since the slot was there, or was on the move.
 	// The client of rueidisstore follows these redirects by itself, and does not report them.
 	Moved, Asked int
@@ -196,7 +198,7 @@ type ExchangeEvent struct {
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open: that request's context ends now
+//	ended_open                it ended while a request had it open: the request's context has ended then
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock
@@ -204,8 +206,8 @@ type ExchangeEvent struct {
 //	            ended         the session was ended
 //	            gone          the lock or the record was deleted or evicted, has expired, or was lost in a failover
 //	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or it
-//	                          is not known whether the holder's own commit was stored. A commit that has certainly
-//	                          failed loses no lock
+//	                          is not known whether the holder's own commit has given the session a new ID, as a login
+//	                          does. Any other commit that fails loses no lock
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock that a lost reply may have left behind was removed in the background

@@ -353,11 +353,11 @@ type observerFunc func(context.Context, middleware.Event)
 
 func (f observerFunc) Observe(ctx context.Context, e middleware.Event) { f(ctx, e) }
 
-// An exchange names the server of a store that was opened by its URL.
+// An exchange names the server, and the database, of a store that was opened by its URL.
 func TestTheServerIsObserved(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	st, err := store.Open(r.URL, store.Options{})
+	st, err := store.Open(r.URL+"/3", store.Options{})
 	must(t, err)
 	defer st.Close()
 	w := &witness{}
@@ -369,8 +369,8 @@ func TestTheServerIsObserved(t *testing.T) {
 	exchanges := 0
 	for _, e := range w.events {
 		if x, ok := e.(*middleware.ExchangeEvent); ok {
-			if exchanges++; x.Node != r.Addr {
-				t.Errorf("%q was asked, want %q", x.Node, r.Addr)
+			if exchanges++; x.Node != r.Addr || x.Database != "3" {
+				t.Errorf("database %q of %q was asked, want 3 of %q", x.Database, x.Node, r.Addr)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func Open(rawURL string, o Options) (*Store, error) {
 	}
 	pool := target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout), o.TLS, o.Credentials)
 	o.TLS, o.Credentials = nil, nil
-	st := newAt(target.address, pool, o)
+	st := newAt(target.address, strconv.Itoa(target.database), pool, o)
 	if err := st.engine.Err(); err != nil {
 		return nil, err
 	}

@@ -127,16 +127,16 @@ func init() {
 // New returns a store that dials by pool's DialContext or Dial, which should have a dial timeout. The store
 // takes no connection from the pool, so the pool's size does not matter.
 func New(pool *redis.Pool, o Options) *Store {
-	return newAt("", pool, o)
+	return newAt("", "", pool, o)
 }
 
-// newAt is New for a pool that dials an address.
-func newAt(address string, pool *redis.Pool, o Options) *Store {
+// newAt is New for a pool that dials an address, and selects a database.
+func newAt(address, database string, pool *redis.Pool, o Options) *Store {
 	if pool == nil {
 		return broken("the pool is nil")
 	}
 	client := transport.NewRedigo(pool, cmp.Or(o.Timeout, locker.DefaultTimeout))
-	client.Address = address
+	client.Address, client.Database = address, database
 	return NewOn(owned{client}, o)
 }
 

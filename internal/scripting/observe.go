@@ -16,7 +16,7 @@ type Exchange struct {
 	Script         string
 	Command        string
 	Commands       int
-	Node           string
+	Node, Database string
 	Moved, Asked   int
 	Holds          int
 	Sent, Received int
@@ -75,7 +75,7 @@ func begin(p purpose, commands []transport.Command) Exchange {
 
 func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	x.Took, x.Err = time.Since(x.Began), err
-	x.Node, x.Moved, x.Asked = route.Node, route.Moved, route.Asked
+	x.Node, x.Database, x.Moved, x.Asked = route.Node, route.Database, route.Moved, route.Asked
 	x.Received = size(replies)
 	for _, reply := range replies {
 		switch reply := reply.(type) {

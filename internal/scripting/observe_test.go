@@ -108,13 +108,13 @@ func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 // If the client knows which server it has asked, the exchange says so.
 func TestTheServerIsObserved(t *testing.T) {
 	t.Parallel()
-	r := NewRunner(routed{knows(nil), transport.Route{Node: "node-2:6379", Moved: 1, Asked: 2}}, time.Minute)
+	r := NewRunner(routed{knows(nil), transport.Route{Node: "node-2:6379", Database: "3", Moved: 1, Asked: 2}}, time.Minute)
 	var got Exchange
 	r.Observe(func(_ context.Context, x Exchange) { got = x })
 	if _, err := r.Run(t.Context(), echo, nil, "word"); err != nil {
 		t.Fatal(err)
 	}
-	if got.Node != "node-2:6379" || got.Moved != 1 || got.Asked != 2 {
+	if got.Node != "node-2:6379" || got.Database != "3" || got.Moved != 1 || got.Asked != 2 {
 		t.Errorf("%+v", got)
 	}
 }

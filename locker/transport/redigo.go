@@ -25,8 +25,9 @@ import (
 // address still leads to a replica, it is dialled again after an eighth of the timeout. A connection that was not
 // used for a minute is closed.
 type Redigo struct {
-	// Address is where the pool dials, for a [Route]. It may be set before the client is used.
-	Address string
+	// Address is where the pool dials, and Database the number that it selects there, for a [Route]. They may be set before
+	// the client is used.
+	Address, Database string
 
 	pool    *redis.Pool
 	timeout time.Duration
@@ -62,7 +63,7 @@ func NewRedigo(pool *redis.Pool, timeout time.Duration) *Redigo {
 // DoRouted implements [RoutedClient].
 func (c *Redigo) DoRouted(ctx context.Context, key string, commands ...Command) ([]any, Route, error) {
 	replies, err := c.Do(ctx, key, commands...)
-	return replies, Route{Node: c.Address}, err
+	return replies, Route{Node: c.Address, Database: c.Database}, err
 }
 
 // Do implements [Client].

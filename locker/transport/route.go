@@ -6,6 +6,8 @@ import "context"
 type Route struct {
 	// Node is the address, host:port, of that server. It is empty if the client does not know it.
 	Node string
+	// Database is the number of its database that was used. It is empty if the client does not know it.
+	Database string
 	// Moved and Asked count the redirections by MOVED and ASK.
 	Moved, Asked int
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -23,7 +24,12 @@ var _ transport.RoutedClient = (*client)(nil)
 // DoRouted is described in [transport.RoutedClient].
 func (c *client) DoRouted(ctx context.Context, key string, commands ...transport.Command) ([]any, transport.Route, error) {
 	replies, err := c.Do(ctx, key, commands...)
-	return replies, transport.Route{Node: c.redis.Options().Addr}, err // with Sentinel go-redis does not tell the master's
+	o := c.redis.Options()
+	route := transport.Route{Node: o.Addr, Database: strconv.Itoa(o.DB)}
+	if o.Addr == "FailoverClient" { // with Sentinel go-redis does not tell the master's address
+		route.Node = ""
+	}
+	return replies, route, err
 }
 
 // Do is described in [transport.Client].

@@ -63,7 +63,7 @@ func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transpor
 	if err != nil {
 		return nil, route, refused(err)
 	}
-	route.Node = node.Options().Addr
+	route.Node, route.Database = node.Options().Addr, "0" // which is all that a cluster has
 	replies, err = exchange(ctx, node, commands)
 	c.doubt(ctx, replies, err)
 	for range maxRedirects {

@@ -89,3 +89,16 @@ func TestTheRouteOfANodeThatWasDropped(t *testing.T) {
 	}
 	runtime.KeepAlive(dropped)
 }
+
+// Behind Sentinel go-redis does not tell the master's address. So the route has none.
+func TestTheRouteBehindSentinel(t *testing.T) {
+	t.Parallel()
+	master := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: "master", SentinelAddrs: []string{"127.0.0.1:9"}, DB: 3, MaxRetries: -1, ContextTimeoutEnabled: true,
+	})
+	t.Cleanup(func() { _ = master.Close() })
+	_, route, err := (&client{master, patience}).DoRouted(t.Context(), "", transport.Command{"PING"})
+	if err == nil || route != (transport.Route{Database: "3"}) {
+		t.Errorf("the route is %+v, %v: want only the database, and an error", route, err)
+	}
+}

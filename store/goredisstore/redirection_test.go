@@ -42,7 +42,7 @@ func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	if err != nil || fmt.Sprint(got) != "[[2 <nil>]]" {
 		t.Errorf("executed was %v, %v", got, err)
 	}
-	if route != (transport.Route{Node: to.Addr, Moved: 1}) {
+	if route != (transport.Route{Node: to.Addr, Database: "0", Moved: 1}) {
 		t.Errorf("the route is %+v, want one redirection to %s", route, to.Addr)
 	}
 }

@@ -38,6 +38,7 @@ func (c *client) DoRouted(ctx context.Context, key string, commands ...transport
 	if made := c.maker.made.Load(); made != nil && (*made).Mode() == rueidis.ClientModeStandalone {
 		route.Node = c.maker.option.InitAddress[0]
 	}
+	route.Database = strconv.Itoa(c.maker.option.SelectDB) // on a cluster it is 0
 	return replies, route, err
 }
 

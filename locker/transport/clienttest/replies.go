@@ -36,7 +36,7 @@ func replies(c *check) {
 	), "<nil>", `"OK"`, `"value"`, "5", `[1 "two" [3 []] <nil>]`, `["value" <nil>]`)
 }
 
-// If the client is a transport.RoutedClient, the node is the one that was asked.
+// If the client is a transport.RoutedClient, the node is the one that was asked. The database is the first one.
 func route(c *check) {
 	client, ok := c.open().(transport.RoutedClient)
 	if !ok {
@@ -47,7 +47,8 @@ func route(c *check) {
 		c.Fatal(err)
 	}
 	c.wantShown(replies, `"OK"`)
-	if route.Node != "" && route.Node != c.wire.address && route.Node != c.server.Address || route.Moved > 0 || route.Asked > 0 {
+	if route.Node != "" && route.Node != c.wire.address && route.Node != c.server.Address || route.Moved > 0 || route.Asked > 0 ||
+		route.Database != "" && route.Database != "0" {
 		c.Errorf("the route is %+v, and the server's address %s", route, c.wire.address)
 	}
 }
