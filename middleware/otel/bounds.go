@@ -36,6 +36,11 @@ func keywords(most int) vocabulary {
 	return vocabulary{most, consistsOf("ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), nil}
 }
 
+// numbers are written in digits.
+func numbers(most int) vocabulary {
+	return vocabulary{most, consistsOf("0123456789"), nil}
+}
+
 // texts are what the application or the machine has named.
 func texts(most int) vocabulary {
 	return vocabulary{most, func(s string) bool { return len(s) <= 256 }, nil}

@@ -18,7 +18,7 @@ var exchangeTimes = []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 2.5
 // exchanges are the metrics of ExchangeEvents.
 type exchanges struct {
 	meter        *meter
-	series       *table[exchangeKey, *buckets] // of the durations; nil: they are left to Redis's client
+	series       *table[exchangeKey, *buckets] // of the durations
 	commits      *count
 	requests     *count // whose holds the commits have ended
 	moved, asked *count
@@ -26,34 +26,30 @@ type exchanges struct {
 
 // An exchangeKey is what the attributes of an exchange depend on. failure is the error.type if there is no reply.
 type exchangeKey struct {
-	script, command, node, status, failure string
-	pipeline                               bool
+	script, command, node, database, status, failure string
+	pipeline                                         bool
 }
 
-// newExchanges leaves the metric of the convention out if the client of Redis has it.
-func newExchanges(m *meter, leaveRedis bool) *exchanges {
+func newExchanges(m *meter) *exchanges {
 	redirects := m.counter("latchkey.cluster.redirects", "{redirect}",
 		"Times another node of the cluster had to be asked.")
-	x := &exchanges{
-		meter:   m,
+	return &exchanges{
+		meter: m,
+		series: newExchangeTable(m.histogram("db.client.operation.duration", "s",
+			"Duration of database client operations.", exchangeTimes...)),
 		commits: m.counter("latchkey.commits", "{commit}", "Commits of requests that have held their session.").of(),
 		requests: m.counter("latchkey.commit.requests", "{request}",
 			"Requests whose holds these commits have ended: of several, if they have passed the session on.").of(),
 		moved: redirects.of(howKey.String("moved")),
 		asked: redirects.of(howKey.String("asked")),
 	}
-	if !leaveRedis {
-		x.series = newExchangeTable(m.histogram("db.client.operation.duration", "s",
-			"Duration of database client operations.", exchangeTimes...))
-	}
-	return x
 }
 
 func newExchangeTable(durations histogram) *table[exchangeKey, *buckets] {
-	scripts, commands, nodes, statuses := words(32), keywords(32), texts(128), keywords(32)
+	scripts, commands, nodes, databases, statuses := words(32), keywords(32), texts(128), numbers(32), keywords(32)
 	bound := func(k exchangeKey) exchangeKey {
 		k.script, k.command = scripts.word(k.script), commands.word(k.command)
-		k.node, k.status = nodes.word(k.node), statuses.word(k.status)
+		k.node, k.database, k.status = nodes.word(k.node), databases.word(k.database), statuses.word(k.status)
 		return k
 	}
 	series := func(k exchangeKey) *buckets { return durations.of(k.attributes()...) }
@@ -65,10 +61,7 @@ func newExchangeTable(durations histogram) *table[exchangeKey, *buckets] {
 // measure measures an exchange.
 func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sampled bool) {
 	var room [3]measurement
-	all := room[:0]
-	if x.series != nil {
-		all = append(all, measurement{x.series.of(exchangeKeyOf(e)), e.Took.Seconds()})
-	}
+	all := append(room[:0], measurement{x.series.of(exchangeKeyOf(e)), e.Took.Seconds()})
 	if e.Holds > 0 && e.Err == nil && e.Status == "" { // otherwise it is tried again, or has failed
 		all = append(all, measurement{x.commits, 1}, measurement{x.requests, float64(e.Holds)})
 	}
@@ -80,7 +73,7 @@ func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sa
 }
 
 func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {
-	k := exchangeKey{e.Script, e.Command, e.Node, e.Status, failure(e.Err), e.Commands > 1}
+	k := exchangeKey{e.Script, e.Command, e.Node, e.Database, e.Status, failure(e.Err), e.Commands > 1}
 	if k.status == notLoaded {
 		k.status = ""
 	}
@@ -88,7 +81,8 @@ func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {
 }
 
 // notLoaded is the status if Redis does not know a script yet, as after a restart. Nothing has failed then: the text of
-// the script is sent next. The convention wants the status, and the error.type, only of what has failed.
+// the script is sent next. The convention wants the status, and the error.type, of what has failed. It takes each error of
+// Redis for a failure, but no error that is handled, as this one is.
 const notLoaded = "NOSCRIPT"
 
 // operation is the db.operation.name. The commands of a batch differ: mostly a script follows others.
@@ -106,6 +100,9 @@ func (k exchangeKey) attributes() []attribute.KeyValue {
 		semconv.DBSystemNameRedis, semconv.DBOperationName(k.operation()))
 	if k.script != "" {
 		attributes = append(attributes, semconv.DBStoredProcedureName(k.script))
+	}
+	if k.database != "" {
+		attributes = append(attributes, semconv.DBNamespace(k.database))
 	}
 	if k.node != "" {
 		attributes = appendAddress(attributes, k.node)

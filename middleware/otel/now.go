@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -54,12 +55,25 @@ var (
 	providers   = make(map[metric.MeterProvider]*attached)
 )
 
+// Until otel.SetMeterProvider is called, the global provider is initial, which passes everything on to the first provider
+// that is set. Both count as one.
+var (
+	initial  = otel.GetMeterProvider()
+	delegate metric.MeterProvider // nil until it is known; providersMu guards it
+)
+
 func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 	if !reflect.TypeOf(p).Comparable() {
 		return &attached{}, true
 	}
 	providersMu.Lock()
 	defer providersMu.Unlock()
+	if delegate == nil && p != initial && p == otel.GetMeterProvider() {
+		delegate = p
+	}
+	if p == delegate {
+		p = initial
+	}
 	a, known := providers[p]
 	if !known {
 		a = &attached{}

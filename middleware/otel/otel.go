@@ -32,8 +32,8 @@ type Options struct {
 	// TracerProvider gets the spans; default: the provider of the span that the request's context has. A
 	// noop.TracerProvider switches spans off.
 	TracerProvider trace.TracerProvider
-	// LeaveRedis leaves the spans and the metric of the round trips to Redis to the instrumentation of the Redis
-	// client, such as redisotel. Without it they would be there twice.
+	// LeaveRedis leaves the spans of the round trips to Redis to the instrumentation of the Redis client, such as
+	// redisotel. Without it they would be there twice. The metric of the round trips stays.
 	LeaveRedis bool
 	// SessionID adds the public ID of the session to spans, as session.id.
 	SessionID bool
@@ -55,7 +55,7 @@ func New(o Options) middleware.Observer {
 	by := &observer{
 		options:   o,
 		requests:  newRequests(m),
-		exchanges: newExchanges(m, o.LeaveRedis),
+		exchanges: newExchanges(m),
 		sessions:  newSessions(m),
 		attached:  attached,
 	}

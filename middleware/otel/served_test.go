@@ -2,8 +2,12 @@ package otellatchkey
 
 import (
 	"context"
+	"io"
 	"math"
 	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/middleware/sessiontest"
 	"github.com/a2139e8d/latchkey/session"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -64,6 +69,10 @@ func serveSite(t *testing.T) *served {
 			t.Error(err)
 		}
 		saved.Set("again", 2)
+	})
+	mux.HandleFunc("GET /stream", func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
 	})
 	t.Cleanup(s.free) // also if the test fails
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.spans)).Tracer("server")
@@ -269,4 +278,77 @@ func eventually(t *testing.T, s *served, ok func(measured string) bool) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// If the session of a stream ends, the server's span says so. The request itself tells it, before the span ends.
+func TestTraceOfAStreamWhoseSessionEnds(t *testing.T) {
+	t.Parallel()
+	s := serveSite(t)
+	const many = 20 // a goroutine that tells it beside the request is mostly late
+	var bodies []io.ReadCloser
+	for range many {
+		res, err := s.Client(func(s *session.Session) { s.Login("ann") }).Get(s.URL + "/stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, res.Body)
+	}
+	if _, err := s.Sessions.EndAll(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range bodies {
+		_, _ = io.Copy(io.Discard, body)
+		_ = body.Close()
+	}
+	streams, ended := 0, 0
+	eventually(t, s, func(string) bool {
+		streams, ended = 0, 0
+		for _, line := range lines(s.spans.Ended(), time.Now()) {
+			if strings.Contains(line, "url.path=/stream") {
+				streams++
+				ended += strings.Count(line, `event="session ended_open"`)
+			}
+		}
+		return streams == many
+	})
+	if ended != streams {
+		t.Errorf("of %d streams whose session has ended, %d say so", streams, ended)
+	}
+}
+
+// Observers with the global provider count together, also if one of them was made before it was set.
+// A process of its own sets it: that works once.
+func TestObserversBeforeAndAfterTheProviderIsSet(t *testing.T) {
+	const inside = "LATCHKEY_TEST_GLOBAL_PROVIDER"
+	if os.Getenv(inside) == "" {
+		t.Parallel()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return
+	}
+	before := New(Options{})
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	after := New(Options{})
+	enter, leave := make(chan struct{}), make(chan struct{})
+	hold := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		enter <- struct{}{}
+		<-leave
+	})
+	busy := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{before}})
+	busy.Serve(busy.Sessions.Handler(hold))
+	idle := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{after}})
+	var served sync.WaitGroup
+	served.Go(func() { get(t, busy.Client(func(s *session.Session) { s.Set("n", 1) }), busy.URL) })
+	<-enter
+	got := strings.Join(measured(t, reader), "\n") // it leaves out what is 0
+	close(leave)
+	served.Wait()
+	if !strings.Contains(got, "latchkey.request.active latchkey.state=holds sum=1") || !strings.Contains(got, "latchkey.session.hold.longest") {
+		t.Errorf("a request holds its session:\n%s", got)
+	}
+	runtime.KeepAlive(idle)
 }

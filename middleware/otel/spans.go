@@ -1,6 +1,7 @@
 package otellatchkey
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -32,7 +33,11 @@ func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Ev
 			traceExchange(ctx, o.tracer(server), e)
 		}
 	case *middleware.SessionEvent:
-		server.AddEvent("session "+e.What, trace.WithTimestamp(e.Time), trace.WithAttributes(howKey.String(e.How)))
+		var attributes []attribute.KeyValue
+		if e.How != "" {
+			attributes = append(attributes, howKey.String(e.How))
+		}
+		server.AddEvent("session "+e.What, trace.WithTimestamp(e.Time), trace.WithAttributes(attributes...))
 	}
 }
 
@@ -116,19 +121,19 @@ func traceExchange(ctx context.Context, t trace.Tracer, e *middleware.ExchangeEv
 		attributes = append(attributes, commitRequestsKey.Int(e.Holds))
 	}
 	name := key.operation()
-	if key.script != "" {
-		name += " " + key.script
+	if target := cmp.Or(key.script, key.node); target != "" {
+		name += " " + target
 	}
 	record(ctx, t, name, trace.SpanKindClient, e.Began, e.Began.Add(e.Took), key.errorType(), attributes)
 }
 
-// record makes a span of what is done already. failed is its error.type, or empty. The error's text is not in the
-// span, since it may be longer than a trace should be, and stands in the log.
+// record makes a span of what is done already. failed is its error.type, or empty: the convention does not want it in the
+// status, too. The error's text is not in the span, since it may be longer than a trace should be, and stands in the log.
 func record(ctx context.Context, t trace.Tracer, name string, kind trace.SpanKind, start, end time.Time, failed string, attributes []attribute.KeyValue) {
 	_, span := t.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(start), trace.WithAttributes(attributes...))
 	if failed != "" {
 		span.SetAttributes(semconv.ErrorTypeKey.String(failed))
-		span.SetStatus(codes.Error, failed)
+		span.SetStatus(codes.Error, "")
 	}
 	span.End(trace.WithTimestamp(end))
 }

@@ -69,13 +69,16 @@ func lines(spans []sdktrace.ReadOnlySpan, after time.Time) (all []string) {
 			line += fmt.Sprintf(" %d–%d", s.StartTime().Sub(after).Milliseconds(), s.EndTime().Sub(after).Milliseconds())
 		}
 		if s.Status().Code == codes.Error {
-			line += " failed: " + s.Status().Description
+			line += " failed" + s.Status().Description
 		}
 		for _, a := range s.Attributes() {
 			line += fmt.Sprintf(" %s=%s", a.Key, a.Value.String())
 		}
 		for _, e := range s.Events() {
 			line += fmt.Sprintf(" event=%q", e.Name)
+			for _, a := range e.Attributes {
+				line += fmt.Sprintf(" (%s=%s)", a.Key, a.Value.String())
+			}
 		}
 		all = append(all, line)
 	}
@@ -95,9 +98,11 @@ func TestTraceOfARequest(t *testing.T) {
 			Script: "take", Command: "EVALSHA", Commands: 1, Node: "redis:6379", Sent: 100, Received: 400, Began: at(28), Took: 2 * time.Millisecond,
 		},
 		&middleware.ExchangeEvent{
-			Script: "commit", Command: "SET", Commands: 2, Node: "redis:7000", Holds: 1, Sent: 500, Received: 20, Began: at(80), Took: 10 * time.Millisecond,
+			Script: "commit", Command: "SET", Commands: 2, Node: "redis:7000", Database: "3", Holds: 1, Sent: 500, Received: 20, Began: at(80), Took: 10 * time.Millisecond,
 		},
+		&middleware.ExchangeEvent{Command: "HMGET", Commands: 2, Node: "redis:7000", Began: at(90), Took: time.Millisecond},
 		&middleware.SessionEvent{Session: "id", What: "renewed", How: "login", Time: at(90)},
+		&middleware.SessionEvent{Session: "id", What: "ended_open", Time: at(90)},
 		&middleware.RequestEvent{
 			Session: "id", Label: "POST /login", Method: "POST", Route: "/login", Mode: middleware.Exclusive,
 			Arrived: at(0), Acquired: at(30), Committed: at(90), Done: at(91), Waited: 30 * time.Millisecond, Held: 60 * time.Millisecond,
@@ -110,10 +115,11 @@ func TestTraceOfARequest(t *testing.T) {
 	spans := ended()
 	same(t, lines(spans, start),
 		`client "EVALSHA take" 28–30 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take server.address=redis latchkey.redis.sent=100 latchkey.redis.received=400`,
-		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.requests=1`,
+		`client "PIPELINE commit" 80–90 db.system.name=redis db.operation.name=PIPELINE db.stored_procedure.name=commit db.namespace=3 server.address=redis server.port=7000 latchkey.redis.sent=500 latchkey.redis.received=20 db.operation.batch.size=2 latchkey.commit.requests=1`,
+		`client "PIPELINE redis:7000" 90–91 db.system.name=redis db.operation.name=PIPELINE server.address=redis server.port=7000 latchkey.redis.sent=0 latchkey.redis.received=0 db.operation.batch.size=2`,
 		`internal "session hold" 30–90 latchkey.mode=exclusive latchkey.outcome=renewed`,
 		`internal "session wait" 0–30 latchkey.mode=exclusive latchkey.queue.length=2 latchkey.behind.label=GET /slow latchkey.behind.process=web-2 pid 7`,
-		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.passed=false latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed"`)
+		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=renewed latchkey.wait.duration=0.03 latchkey.hold.duration=0.06 latchkey.passed=false latchkey.runs=1 latchkey.round_trips=2 latchkey.record.size=300 event="session renewed" (latchkey.how=login) event="session ended_open"`)
 	server := spans[len(spans)-1]
 	for _, s := range spans[:len(spans)-1] {
 		if s.Parent().SpanID() != server.SpanContext().SpanID() || s.InstrumentationScope().Name != scope {
@@ -136,8 +142,8 @@ func TestTraceOfARequestThatFails(t *testing.T) {
 		Holds: []middleware.Hold{{Asked: start, Released: start.Add(time.Second), Kind: "timeout"}}, Outcome: "failed", Err: errors.New("…"), Kind: "timeout",
 	})
 	same(t, lines(ended(), start),
-		`client "EVALSHA take" 0–1 failed: NOPERM db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
-		`internal "session wait" 0–1000 failed: timeout latchkey.mode=exclusive latchkey.queue.length=0 error.type=timeout`,
+		`client "EVALSHA take" 0–1 failed db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take db.response.status_code=NOPERM error.type=NOPERM latchkey.redis.sent=0 latchkey.redis.received=0`,
+		`internal "session wait" 0–1000 failed latchkey.mode=exclusive latchkey.queue.length=0 error.type=timeout`,
 		`server "POST /cart" latchkey.mode=exclusive latchkey.outcome=failed latchkey.wait.duration=1 latchkey.hold.duration=0 latchkey.passed=false latchkey.runs=0 latchkey.round_trips=0 latchkey.record.size=0 latchkey.error.type=timeout`)
 }
 
@@ -153,7 +159,7 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 	second := middleware.Hold{Asked: at(400), Acquired: at(410), Released: at(500), Queue: 3}
 	const (
 		firstWait  = `internal "session wait" 100–130 latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /slow`
-		vainWait   = `internal "session wait" 200–300 failed: timeout latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other error.type=timeout`
+		vainWait   = `internal "session wait" 200–300 failed latchkey.mode=optimistic latchkey.queue.length=0 latchkey.behind.label=GET /other error.type=timeout`
 		secondWait = `internal "session wait" 400–410 latchkey.mode=optimistic latchkey.queue.length=3`
 	)
 	for name, c := range map[string]struct {
@@ -166,7 +172,7 @@ func TestTraceOfSeveralHolds(t *testing.T) {
 		}},
 		"its second commit fails": {middleware.RequestEvent{Outcome: "failed", Kind: "lost", Holds: []middleware.Hold{first, second}}, []string{
 			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`,
-			secondWait, `internal "session hold" 410–500 failed: lost latchkey.mode=optimistic latchkey.outcome=failed error.type=lost`,
+			secondWait, `internal "session hold" 410–500 failed latchkey.mode=optimistic latchkey.outcome=failed error.type=lost`,
 		}},
 		"opened again in vain": {middleware.RequestEvent{Outcome: "failed", Kind: "timeout", Holds: []middleware.Hold{first, inVain}}, []string{
 			firstWait, `internal "session hold" 130–140 latchkey.mode=optimistic`,

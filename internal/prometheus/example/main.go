@@ -12,6 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/embedded"
+	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -43,6 +44,7 @@ func main() {
 		s.Set("visits", visits+1)
 		fmt.Fprintln(w, "visit", visits+1)
 	})
-	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:9464", promhttp.Handler())) }() // not open to visitors
+	metrics := promhttp.HandlerFor(client.DefaultGatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:9464", metrics)) }() // not open to visitors
 	log.Fatal(http.ListenAndServe("127.0.0.1:8080", sessions.Handler(http.DefaultServeMux)))
 }
