@@ -52,6 +52,9 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.err = err
 			region.end()
 			rq.seen.committed(c.do, err)
+			if late := rq.late.Load(); late != nil && err == nil { // a change that is not stored, and whose error is the response
+				rq.seen.failed(*late)
+			}
 			rq.commitFailed.Store(err != nil && !rq.begun)
 		}
 	}

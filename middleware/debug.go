@@ -212,7 +212,7 @@ type debugPage struct {
 type shownSession struct {
 	Session string
 	Shown   []shownRequest
-	Unknown bool   // requests wait, and no holder is known: another process may be it, or nobody, while Redis does not reply
+	Unknown bool   // requests wait, and no holder is known: there may be none, for example while Redis does not reply
 	More    string // what is not shown
 }
 

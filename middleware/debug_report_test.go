@@ -115,7 +115,7 @@ func TestDebugShowsThatAHolderIsUnknown(t *testing.T) {
 		}
 		d := new(Sessions).Debug().(*debugHandler)
 		page := string(d.render(reportOf(all, now), 0))
-		if strings.Contains(page, "nobody is known to") == held || !strings.Contains(page, "waits 1<") {
+		if strings.Contains(page, "not known: ") == held || !strings.Contains(page, "waits 1<") {
 			t.Errorf("held %v: %s", held, page)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -171,6 +172,56 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 		}
 		v.get(s.URL+"/get").want(t, 200, "5")
 	})
+}
+
+// Observers are told of a late change if the client is: also if it comes while Reopen waits, and not if it was of a run
+// that another run replaces.
+func TestALateChangeIsTold(t *testing.T) {
+	t.Parallel()
+	for path, c := range map[string]struct {
+		mode          middleware.Mode
+		status        int
+		outcome, kind string
+	}{
+		"/reopen": {middleware.Exclusive, 500, "failed", "late"},
+		"/anew":   {middleware.Optimistic, 200, "saved", "late"}, // the error stays, of the first run
+	} {
+		inFakeTime(t, path, func(t *testing.T, r *redistest.Server) {
+			w, mux := &witness{}, app()
+			runs := 0
+			began, taken := make(chan struct{}), make(chan struct{})
+			handle(mux, path, func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+				s.Set("a", 1)
+				if path == "/reopen" {
+					must(t, s.Commit(req.Context()))
+				}
+				if runs++; runs == 1 {
+					began <- struct{}{}
+					<-taken
+					time.AfterFunc(time.Second, func() { s.Set("late", 1) })
+				}
+				if path == "/reopen" {
+					must(t, s.Reopen(req.Context()))
+					s.Set("b", 1)
+				}
+			})
+			s, v := begun(t, r, middleware.Options{
+				Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{path: c.mode}),
+			}, mux)
+			done := v.start(s.URL + path)
+			<-began
+			free := v.hold(s.URL + "/pause")
+			taken <- struct{}{}
+			time.Sleep(2 * time.Second)
+			free()
+			if a := <-done; a.StatusCode != c.status {
+				t.Errorf("the response is a %d", a.StatusCode)
+			}
+			if e := eventOf(t, w, path); e.Outcome != c.outcome || e.Kind != c.kind {
+				t.Errorf("told are outcome %q and kind %q, want %q and %q", e.Outcome, e.Kind, c.outcome, c.kind)
+			}
+		})
+	}
 }
 
 // P2: once the handler has the connection, cutting the response off means closing it. If the change

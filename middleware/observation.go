@@ -2,13 +2,11 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"runtime/trace"
 	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
-	"github.com/a2139e8d/latchkey/session"
 )
 
 // An observation takes notes for one request, and tells the observers when the request holds nothing any more. It is
@@ -17,7 +15,8 @@ import (
 //
 // While the request may hold its session, notes are kept. They are told after a commit that comes before the handler
 // returns, as for a stream, or at the end. What happens to a stream after its commit is told as it happens, by the
-// observers' backlogs: an observer that blocks would keep the stream's handler from ending.
+// observers' backlogs: an observer that blocks would keep the stream's handler from ending. Only that the session has
+// ended is told at the end.
 type observation struct {
 	context.Context // of the request as it came in, in its task of the execution trace
 	sessions        *Sessions
@@ -238,10 +237,7 @@ func (o *observation) committed(do action, err error) {
 	if stored.IsZero() { // another request's commit has stored the changes, or it was none of a hold
 		stored = n.now()
 	}
-	n.event.Committed = stored
-	if !errors.Is(n.event.Err, session.ErrClosed) { // a change that came too late is not stored, and its error is the response
-		n.event.Outcome = outcomes[do]
-	}
+	n.event.Committed, n.event.Outcome = stored, outcomes[do]
 }
 
 // did notes what the request has done to its session's id.

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
@@ -30,16 +31,25 @@ func (o *observation) Exchanged(x records.Exchange) {
 	o.mu.Unlock()
 }
 
-// keeps reports whether the next event is kept. If too many are, the backlogs get them all. It is called with mu held.
+// keeps reports whether the next event is kept. If too many are, the backlogs get them all, except the one that the request
+// itself tells in any case. It is called with mu held.
 func (o *observation) keeps(n *notes) bool {
 	if n.keeping && len(n.kept) >= maxKept {
-		for _, e := range n.kept {
+		n.kept = slices.DeleteFunc(n.kept, func(e Event) bool {
+			if s, ok := e.(*SessionEvent); ok && s.What == endedOpen {
+				return false
+			}
 			o.passOn(e)
-		}
-		n.kept, n.keeping, n.lent = nil, false, true
+			return true
+		})
+		n.keeping, n.lent = false, true
 	}
 	return n.keeping
 }
+
+// endedOpen is what has happened if a session has ended while it was open. The request ends then, and tells it itself before
+// its own event: another goroutine would come too late for the span of the request.
+const endedOpen = "ended_open"
 
 func newExchangeEvent(x records.Exchange) *ExchangeEvent { return (*ExchangeEvent)(&x) }
 
@@ -55,8 +65,7 @@ func (n *notes) exchange(x records.Exchange) {
 	n.kept = append(n.kept, room)
 }
 
-// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing. That the session
-// has ended while it was open is always kept: the request ends now, and tells it before its own event.
+// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
 func (o *observation) Noticed(notice *records.Notice) {
 	e := (*SessionEvent)(notice)
 	n := o.lock()
@@ -64,7 +73,7 @@ func (o *observation) Noticed(notice *records.Notice) {
 		o.passOn(e)
 		return
 	}
-	if e.What == "ended_open" || e.What != "lost" && o.keeps(n) {
+	if e.What == endedOpen || e.What != "lost" && o.keeps(n) {
 		n.kept = append(n.kept, e)
 	} else {
 		o.passOn(e)

@@ -16,9 +16,9 @@ import (
 //	}
 //
 // Each event is told once. The events of a request are told in order, in the goroutine of the request, after its session
-// is released. No mutex is held then. So a slow observer delays only the request itself, and the observers behind it in the
-// slice. If a handler commits in another
-// goroutine, that goroutine tells the events so far, and may do so after the RequestEvent.
+// is released. No mutex is held then. So a slow observer delays only the request itself, and the observers behind it in
+// the slice. If a handler commits in another goroutine, that goroutine tells the events so far, and may do so after the
+// RequestEvent.
 //
 // All other events are told in order by one goroutine for each observer. Most of them belong to no request, such as a
 // lease that is extended. Five kinds belong to a request:
@@ -127,7 +127,8 @@ type RequestEvent struct {
 	//	began       its first record was stored
 	//	renewed     it was stored with a new ID
 	//	ended       the handler has called Destroy, or Remember(0) for a login that is older than Lifetime: Ended says whether that has ended a session
-	//	failed      it could not be opened or saved: see Err
+	//	failed      it could not be opened or saved, or a change came too late to be saved: see Err. If Committed is set,
+	//	            that commit was stored
 	//	abandoned   the handler panicked, or the function of an Update has failed, so that nothing was saved since
 	//	            the last commit. If Committed is set, that commit was stored
 	Outcome string
@@ -198,7 +199,8 @@ type ExchangeEvent struct {
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open: the request's context has ended then
+//	ended_open                it ended while a request had it open, which ends the request's context. This is told when the
+//	                          handler has returned
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock
@@ -207,7 +209,7 @@ type ExchangeEvent struct {
 //	            gone          the lock or the record was deleted or evicted, has expired, or was lost in a failover
 //	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or it
 //	                          is not known whether the holder's own commit has given the session a new ID, as a login
-//	                          does. Any other commit that fails loses no lock
+//	                          does. If Redis has not replied to any other commit, no lock is told as lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock that a lost reply may have left behind was removed in the background

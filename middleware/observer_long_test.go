@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,41 @@ func makesEvents(t *testing.T, r *redistest.Server, looks int) {
 	if n := deep.Load(); n > 0 {
 		t.Errorf("the observer was called on a deep stack %d times", n)
 	}
+}
+
+// That its session has ended is told by the request itself, just before its own event, however much has happened since.
+func TestAnEndedSessionIsToldByItsRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		w, mux := &witness{}, app()
+		entered := make(chan struct{})
+		handle(mux, "/look", func(_ *session.Session, _ http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			<-r.Context().Done()
+			for range 1100 {
+				_, _ = s.sessions.Peek(context.WithoutCancel(r.Context()), otherID)
+			}
+			synctest.Wait()
+			if slices.Contains(happenings(w.takeAll()), "ended_open") {
+				t.Error("it is told before the handler has returned")
+			}
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		id := v.get(s.URL + "/id").body
+		done := v.start(s.URL + "/look")
+		<-entered
+		must(t, s.sessions.End(t.Context(), id))
+		<-done
+		all := w.takeAll()
+		told := slices.IndexFunc(all, func(e middleware.Event) bool {
+			happened, ok := e.(*middleware.SessionEvent)
+			return ok && happened.What == "ended_open"
+		})
+		own := slices.IndexFunc(all, func(e middleware.Event) bool { _, ok := e.(*middleware.RequestEvent); return ok })
+		if told < 0 || told > own {
+			t.Errorf("it is event %d, and that of the request is event %d", told, own)
+		}
+	})
 }
 
 // A stream may open its session as often as it likes: its event has the first holds, and the last.

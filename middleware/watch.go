@@ -47,7 +47,7 @@ type watch struct {
 }
 
 type watchShard struct {
-	mu      sync.Mutex   // guards entries, and the place of each request that belongs to this shard
+	mu      sync.Mutex   // guards entries, and the place of each request that belongs to this shard. With it held, only notes for observers are taken
 	entries []watchEntry // in no order
 	_       [32]byte     // so that two shards do not share a cache line
 }
@@ -148,6 +148,11 @@ func (rq *request) leaveWatch() bool {
 	in := &rq.sessions.watch.shards[rq.watched.shard]
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return rq.leave(in)
+}
+
+// leave is leaveWatch, with in.mu held.
+func (rq *request) leave(in *watchShard) bool {
 	if at := rq.watched.at; at > 0 { // the last one takes its place
 		last := len(in.entries) - 1
 		in.entries[at-1] = in.entries[last]
@@ -158,6 +163,17 @@ func (rq *request) leaveWatch() bool {
 	before := rq.watched.at
 	rq.watched.at = left
 	return before != left
+}
+
+// leaveEnded is leaveWatch for a request whose session has ended. If the request has not left yet, observers are told of
+// that with the mutex held: a request that is done has left, so its own event comes later.
+func (rq *request) leaveEnded() {
+	in := &rq.sessions.watch.shards[rq.watched.shard]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if rq.leave(in) {
+		rq.endedOpen()
+	}
 }
 
 // hasLeft reports whether the request has left.
@@ -183,9 +199,7 @@ func (rq *request) lost(why error) {
 		if rq.isAside() {
 			return
 		}
-		if rq.leaveWatch() { // otherwise the watch has told it
-			rq.endedOpen()
-		}
+		rq.leaveEnded()
 		why = session.ErrEnded
 	}
 	rq.context.endContext(why)
@@ -194,7 +208,7 @@ func (rq *request) lost(why error) {
 // endedOpen tells observers that the session has ended while the request had it open.
 func (rq *request) endedOpen() {
 	if id := rq.identity.knownID(); rq.seen != nil && id != "" { // otherwise it has not opened the session yet
-		rq.seen.Noticed(&records.Notice{Session: id, What: "ended_open", Time: time.Now()})
+		rq.seen.Noticed(&records.Notice{Session: id, What: endedOpen, Time: time.Now()})
 	}
 }
 

@@ -185,9 +185,7 @@ func (w *watch) askFor(e watchEntry) {
 	}
 	counts := (ended || now != e.id) && w.follow(e, now)
 	if counts && ended {
-		if e.rq.leaveWatch() {
-			e.rq.endedOpen()
-		}
+		e.rq.leaveEnded()
 		e.rq.context.endContext(session.ErrEnded)
 	}
 }

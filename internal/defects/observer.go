@@ -101,7 +101,7 @@ var observerDefects = []defect{
 		edits(overlay.In("internal/records", "tenure.extend").Drop("t.engine.notice(c, n, i, w, h, e)")),
 		seenBy(tests("middleware", "TestLeasesAreObserved"))},
 	{"P17", "a change that came too late is told as saved",
-		edits(overlay.In("middleware", "observation.committed").True("!errors.Is(n.event.Err, session.ErrClosed)")),
+		edits(overlay.In("middleware", "request.commit").Drop("q.seen.failed(*l)")),
 		seenBy(tests("middleware", "TestAChangeDuringTheCommitIsAnError"))},
 	{"P17", "the end of a session by MaxSessions is not told",
 		edits(overlay.In("internal/records", "Engine.runLogin").Drop("l.Surplus = append(l.Surplus, x)")),

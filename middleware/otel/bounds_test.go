@@ -3,6 +3,7 @@ package otellatchkey
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,9 @@ func TestSeriesAreBounded(t *testing.T) {
 				Mode: middleware.Mode(i), Queue: i, Runs: i, RoundTrips: i, Bytes: i, Outcome: id, Kind: id,
 			},
 			&middleware.ExchangeEvent{
-				Script: id, Command: id, Commands: i, Status: id, Err: err, Sent: i, Received: i, Holds: i, Node: fmt.Sprintf("10.0.%d.%d:6379", i>>8, i&255),
+				Script: id, Command: id, Commands: i, Status: id, Err: err, Sent: i, Received: i, Holds: i, Node: fmt.Sprintf("10.0.%d.%d:6379", i>>8, i&255), Database: id,
 			},
+			&middleware.ExchangeEvent{Command: "GET", Commands: 1, Database: strconv.Itoa(i)},
 			&middleware.SessionEvent{Session: id, What: "lost", How: id, To: id, Err: err},
 			&middleware.SessionEvent{Session: id, What: id, How: id, Err: err},
 			&middleware.RequestEvent{Outcome: strings.Repeat("x", i%40), Kind: word(i), Held: 1, Route: fmt.Sprintf("/tenant-%d/{page}", i)})

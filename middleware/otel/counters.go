@@ -18,8 +18,8 @@ type counter struct {
 	series map[attribute.Distinct]*count
 }
 
-// A count is a series. It is exported since it was made, also with 0: if it first appeared with 1, Prometheus would see no
-// increase. So the series that are known are made at the start. Those of requests are not: their attributes are too many.
+// A count is a series. It is exported from the moment it is made, even while it is 0: if it first appeared with 1, Prometheus
+// would see no increase. So all known series are made at the start, except those of requests, which are too many.
 type count struct {
 	atomic.Int64
 	attributes metric.MeasurementOption

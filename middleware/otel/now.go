@@ -55,12 +55,9 @@ var (
 	providers   = make(map[metric.MeterProvider]*attached)
 )
 
-// Until otel.SetMeterProvider is called, the global provider is initial, which passes everything on to the first provider
-// that is set. Both count as one.
-var (
-	initial  = otel.GetMeterProvider()
-	delegate metric.MeterProvider // nil until it is known; providersMu guards it
-)
+// initial is the global provider until otel.SetMeterProvider is called. From then on it passes everything on to the provider
+// that was set, so both count as one.
+var initial = otel.GetMeterProvider()
 
 func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 	if !reflect.TypeOf(p).Comparable() {
@@ -68,10 +65,7 @@ func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 	}
 	providersMu.Lock()
 	defer providersMu.Unlock()
-	if delegate == nil && p != initial && p == otel.GetMeterProvider() {
-		delegate = p
-	}
-	if p == delegate {
+	if p != initial && sameMeter(p, initial) {
 		p = initial
 	}
 	a, known := providers[p]
@@ -80,6 +74,12 @@ func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 		providers[p] = a
 	}
 	return a, !known
+}
+
+// sameMeter reports whether two providers have the same meter for this package: then one passes everything on to the other.
+func sameMeter(p, q metric.MeterProvider) bool {
+	a, b := meterOf(p), meterOf(q)
+	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
 }
 
 func (a *attached) add(s *middleware.Sessions) {

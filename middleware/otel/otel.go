@@ -33,7 +33,7 @@ type Options struct {
 	// noop.TracerProvider switches spans off.
 	TracerProvider trace.TracerProvider
 	// LeaveRedis leaves the spans of the round trips to Redis to the instrumentation of the Redis client, such as
-	// redisotel. Without it they would be there twice. The metric of the round trips stays.
+	// redisotel. Without it they would be there twice. The metric of the round trips stays: see the directory's README.md.
 	LeaveRedis bool
 	// SessionID adds the public ID of the session to spans, as session.id.
 	SessionID bool
@@ -50,7 +50,7 @@ func New(o Options) middleware.Observer {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	m := newMeter(o.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
+	m := newMeter(meterOf(o.MeterProvider))
 	attached, first := attachedTo(o.MeterProvider)
 	by := &observer{
 		options:   o,
@@ -72,6 +72,11 @@ func New(o Options) middleware.Observer {
 		return nil
 	}, all...))
 	return by
+}
+
+// meterOf returns this package's meter.
+func meterOf(p metric.MeterProvider) metric.Meter {
+	return p.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
 }
 
 type observer struct {

@@ -316,31 +316,44 @@ func TestTraceOfAStreamWhoseSessionEnds(t *testing.T) {
 	}
 }
 
-// Observers with the global provider count together, also if one of them was made before it was set.
-// A process of its own sets it: that works once.
-func TestObserversBeforeAndAfterTheProviderIsSet(t *testing.T) {
+// Each provider gets the gauges of its observers' sites once: also if an observer was made before the global provider was
+// set, and if that is set again. A process of its own sets it.
+func TestGaugesOfTheGlobalProvider(t *testing.T) {
 	const inside = "LATCHKEY_TEST_GLOBAL_PROVIDER"
-	if os.Getenv(inside) == "" {
-		t.Parallel()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.v")
-		cmd.Env = append(os.Environ(), inside+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-			t.Errorf("%v:\n%s", err, out)
-		}
+	if how := os.Getenv(inside); how != "" {
+		holdUnderGlobalProvider(t, how == "twice")
 		return
 	}
+	t.Parallel()
+	for _, how := range []string{"once", "twice"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"="+how)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%s: %v:\n%s", how, err, out)
+		}
+	}
+}
+
+// holdUnderGlobalProvider has an observer from before the global provider is set, and one from after that. A request holds
+// its session on the site of the first, or, if the provider was set twice, of the second.
+func holdUnderGlobalProvider(t *testing.T, twice bool) {
 	before := New(Options{})
+	if twice {
+		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())))
+	}
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	after := New(Options{})
+	busyWith, idleWith := before, New(Options{})
+	if twice {
+		busyWith, idleWith = idleWith, busyWith
+	}
 	enter, leave := make(chan struct{}), make(chan struct{})
-	hold := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	busy := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{busyWith}})
+	busy.Serve(busy.Sessions.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		enter <- struct{}{}
 		<-leave
-	})
-	busy := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{before}})
-	busy.Serve(busy.Sessions.Handler(hold))
-	idle := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{after}})
+	})))
+	idle := sessiontest.New(t, middleware.Options{Observers: []middleware.Observer{idleWith}})
 	var served sync.WaitGroup
 	served.Go(func() { get(t, busy.Client(func(s *session.Session) { s.Set("n", 1) }), busy.URL) })
 	<-enter

@@ -16,7 +16,8 @@ import (
 // things have happened. Therefore a span of Redis is no child of the wait or hold.
 //
 // The server's span may have ended: another goroutine tells what happens after a commit in the middle of a handler, or in
-// mode None. An ended span can have further children, but no further attributes and events.
+// mode None, except that the session has ended. An ended span can have further children, but no further attributes and
+// events.
 func (o *observer) trace(ctx context.Context, server trace.Span, e middleware.Event) {
 	switch e := e.(type) {
 	case *middleware.RequestEvent:
@@ -127,8 +128,8 @@ func traceExchange(ctx context.Context, t trace.Tracer, e *middleware.ExchangeEv
 	record(ctx, t, name, trace.SpanKindClient, e.Began, e.Began.Add(e.Took), key.errorType(), attributes)
 }
 
-// record makes a span of what is done already. failed is its error.type, or empty: the convention does not want it in the
-// status, too. The error's text is not in the span, since it may be longer than a trace should be, and stands in the log.
+// record makes a span of what is done already. failed is its error.type, or empty: by the convention, the status does not
+// repeat it. The error's text is not in the span, since it may be longer than a trace should be, and stands in the log.
 func record(ctx context.Context, t trace.Tracer, name string, kind trace.SpanKind, start, end time.Time, failed string, attributes []attribute.KeyValue) {
 	_, span := t.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(start), trace.WithAttributes(attributes...))
 	if failed != "" {

@@ -59,11 +59,12 @@ func (c *cluster) DoRouted(ctx context.Context, key string, commands ...transpor
 		return nil, route, err
 	}
 	defer cancel()
+	route.Database = "0" // which go-redis uses on a cluster
 	node, err := c.redis.MasterForKey(ctx, key)
 	if err != nil {
 		return nil, route, refused(err)
 	}
-	route.Node, route.Database = node.Options().Addr, "0" // which is all that a cluster has
+	route.Node = node.Options().Addr
 	replies, err = exchange(ctx, node, commands)
 	c.doubt(ctx, replies, err)
 	for range maxRedirects {

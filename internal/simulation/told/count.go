@@ -53,7 +53,7 @@ func (r *request) found() bool {
 func (r *request) lookedUp() bool { return r.first.Cookie != "" && r.first.Open > 0 }
 
 // last judges that nothing is told of a request after its own event. Exceptions are lost locks and what happens after
-// a commit in the middle: this is told at once, by another goroutine.
+// a commit in the middle: these are told at once, by another goroutine.
 func (j *judge) last(r *request) {
 	if r.event == nil || len(r.Parts) > 1 && !r.last.Again || r.early() {
 		return
@@ -64,7 +64,7 @@ func (j *judge) last(r *request) {
 		case *middleware.RequestEvent:
 			over = e.At
 		case *middleware.SessionEvent:
-			if over > 0 && what.What != "lost" && what.What != "ended_open" {
+			if over > 0 && what.What != "lost" {
 				j.broken("a request's event is its last", r, "%s %s is told behind it", what.What, what.How)
 			}
 		case *middleware.ExchangeEvent:
