@@ -152,7 +152,18 @@ func TestCheck(t *testing.T) {
 		"extended by nobody":         {func(t *tale) { t.happened(30, 0, "extended", "") }, "a lock that is extended has a holder"},
 		"swept":                      {func(t *tale) { t.happened(30, 0, "swept", "") }, ""},
 		"swept in vain":              {func(t *tale) { t.happened(9, 0, "swept", "") }, "a lock that is swept was asked for"},
-		"ended while it is open":     {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end"); t.happened(14, 2, "ended_open", "") }, ""},
+		"ended while it is open": {func(t *tale) {
+			t.ends()
+			t.happened(30, 0, "ended", "end")
+			t.forget(t.told)
+			t.happened(14, 2, "ended_open", "")
+			t.tell(17, 2, t.told)
+		}, ""},
+		"ended while it is open, and told too late": {func(t *tale) {
+			t.ends()
+			t.happened(30, 0, "ended", "end")
+			t.happened(14, 2, "ended_open", "")
+		}, "a request's event is its last"},
 		"not ended while it is open": {func(t *tale) { t.happened(14, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
 		"ended before it is open":    {func(t *tale) { t.happened(11, 2, "ended_open", "") }, "a session that ends while it is open has ended"},
 		"handed over, and passed on": {func(t *tale) { t.happened(14, 2, "handed_over", "") }, "who passes a session on is told"},
