@@ -579,6 +579,65 @@ var mistakes = []mistake{
 			return nil
 		}
 	}},
+	{"the master has no replica: bring", func(t *testing.T) (string, []string, func(finding) []string) {
+		s := redistest.Real(t)
+		sentinel := redistest.Sentinel(t, s, 1)
+		s.Stop(t)
+		return sentinelsURL(sentinel), nil, func(finding) []string { s.Restart(t); return nil }
+	}},
+	{"is down: start it", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		replicas[0].Stop(t)
+		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Restart(t); return nil }
+	}},
+	{"gone for good, run SENTINEL RESET", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 2, 1)
+		replicas[0].Stop(t)
+		return sentinelsURL(sentinel), nil, func(f finding) []string {
+			_, advice, _ := strings.Cut(f.Text, "gone for good, run ")
+			advice, _, _ = strings.Cut(advice, " on each")
+			obey(t, f.Node, advice)
+			return nil
+		}
+	}},
+	{"does not reply: see whether it is stopped", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		order(t, sentinel, "SENTINEL", "SET", redistest.MasterName, "down-after-milliseconds", 2000)
+		replicas[0].Pause(t)
+		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Resume(t); return nil }
+	}},
+	{"never takes over, since its replica-priority is 0", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		replicas[0].Do(t, "CONFIG", "SET", "replica-priority", "0")
+		return sentinelsURL(sentinel), nil, func(finding) []string {
+			replicas[0].Do(t, "CONFIG", "SET", "replica-priority", "100")
+			return nil
+		}
+	}},
+	{"for too long to take over", withoutMasterauth(200)},
+	{"as this Sentinel saw it up to 10 s ago: wait", withoutMasterauth(60000)},
+	{"a failover of the master", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		order(t, sentinel, "SENTINEL", "SET", redistest.MasterName, "failover-timeout", 300000)
+		replicas[0].Pause(t) // so the failover lasts
+		order(t, sentinel, "SENTINEL", "FAILOVER", redistest.MasterName)
+		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Resume(t); return nil }
+	}},
+	{"bring back one that is missing, and then", func(t *testing.T) (string, []string, func(finding) []string) {
+		master, replicas, sentinel := watched(t, 2, 1)
+		replicas[0].Stop(t)
+		return sentinelsURL(sentinel), nil, func(finding) []string {
+			replicas[0].Restart(t)
+			master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1")
+			return nil
+		}
+	}},
+	{"are refused (NOREPLICAS): bring back one", func(t *testing.T) (string, []string, func(finding) []string) {
+		master, replicas, sentinel := watched(t, 2, 1)
+		master.Do(t, "CONFIG", "SET", "min-replicas-to-write", "1")
+		replicas[0].Stop(t)
+		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Restart(t); return nil }
+	}},
 	{"its quorum is not checked", sentinelUserWithout("sentinel|ckquorum")},
 	{"the replicas are not checked", sentinelUserWithout("sentinel|replicas")},
 }
@@ -592,6 +651,21 @@ func evicting(t *testing.T) *redistest.Server {
 	}
 	s.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	return s
+}
+
+// withoutMasterauth is a replica that lacks the master's password. The quorum of the Sentinel is out of reach: a short
+// down-after-milliseconds must not begin a failover on a busy machine.
+func withoutMasterauth(downAfter int) func(t *testing.T) (string, []string, func(finding) []string) {
+	return func(t *testing.T) (string, []string, func(finding) []string) {
+		master, replicas, sentinel := watched(t, 1, 2)
+		order(t, sentinel, "SENTINEL", "SET", redistest.MasterName, "down-after-milliseconds", downAfter, "auth-pass", "hunter2")
+		master.Do(t, "CONFIG", "SET", "requirepass", "hunter2")
+		order(t, replicas[0].Addr, "CLIENT", "KILL", "TYPE", "master")
+		return sentinelsURL(sentinel), []string{"--password-file", file(t, "hunter2")}, func(finding) []string {
+			replicas[0].Do(t, "CONFIG", "SET", "masterauth", "hunter2")
+			return nil
+		}
+	}
 }
 
 func sentinelsURL(sentinels ...string) string {

@@ -53,6 +53,7 @@ type diagnosis struct {
 	spare    bool              // there is a replica that can be asked
 	entry    string            // a node that can be asked, the same for all nodes
 	copying  map[copyOf]bool   // the replicas of the masters before it that have no copy yet
+	known    int64             // how many replicas the Sentinels know
 	findings []finding
 }
 
@@ -81,13 +82,13 @@ var checks = []func(*diagnosis){
 }
 
 func doctor(j *job) error {
-	ofSentinels, sentinels, err := j.diagnoseSentinels()
+	ofSentinels, sentinels, replicas, err := j.diagnoseSentinels()
 	if err != nil {
 		return err
 	}
 	all, nodes := []finding{}, servers{}
 	if sentinels.all == 0 || sentinels.replied > 0 { // otherwise nobody says where the master is
-		if all, nodes, err = j.diagnoseNodes(); err != nil {
+		if all, nodes, err = j.diagnoseNodes(replicas); err != nil {
 			return err
 		}
 	}
@@ -107,8 +108,8 @@ func doctor(j *job) error {
 	return err
 }
 
-// diagnoseNodes examines all servers, and returns how many there are.
-func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
+// diagnoseNodes examines all servers, and returns how many there are. The Sentinels, if any, know some replicas.
+func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ error) {
 	if j.unconnected != nil { // so there is a Sentinel, which may know more
 		d := &diagnosis{job: j, node: &node{redis: j.redis, address: j.redis.option.Sentinel.MasterSet}}
 		if why := reason(j.unconnected); isRefused(j.unconnected) {
@@ -135,7 +136,7 @@ func (j *job) diagnoseNodes() (all []finding, nodes servers, _ error) {
 	}
 	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		d := &diagnosis{job: j, node: n, away: away, spare: spare, entry: entry, copying: copying}
+		d := &diagnosis{job: j, node: n, away: away, spare: spare, entry: entry, copying: copying, known: replicas}
 		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err

@@ -50,7 +50,7 @@ func (d *diagnosis) replicas() {
 		d.say(level, "replicas", "it has no replica: add one; otherwise its sessions are unavailable while it is down, and lost if its disk is lost")
 		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
 			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
-				"writes are refused (NOREPLICAS): add a replica, or set it to 0", least).set("min-replicas-to-write", "0")
+				"writes are refused (NOREPLICAS): %s, or set it to 0", least, d.another("add a replica", n)).set("min-replicas-to-write", "0")
 		}
 		return
 	}
@@ -85,23 +85,31 @@ func (d *diagnosis) atLeastOne(least string, connected int64) {
 	}
 	switch good := d.number("min_slaves_good_slaves"); {
 	case n == 0 && connected == 1:
-		d.say(note, name, "%s is 0, and there is one replica: add a second, and then set it to 1; "+
+		d.say(note, name, "%s is 0, and there is one replica: %s, and then set it to 1; "+
 			"now a failover may lose any number of answered writes. "+
-			"With one replica, 1 would refuse all writes while that replica is away", name)
+			"With one replica, 1 would refuse all writes while that replica is away", name, d.another("add a second", connected))
 	case n == 0:
 		d.say(wrong, name, "%s is 0: set it to 1; otherwise a failover may lose any number of answered writes", name).set(name, "1")
 	case n > 1 && connected < n:
-		d.say(wrong, name, "%s is %d, and there %s only %s: writes are refused (NOREPLICAS): add replicas, or set it to 1",
-			name, n, map[bool]string{true: "is", false: "are"}[connected == 1], plural(connected, "replica")).set(name, "1")
+		d.say(wrong, name, "%s is %d, and there %s only %s: writes are refused (NOREPLICAS): %s, or set it to 1",
+			name, n, map[bool]string{true: "is", false: "are"}[connected == 1], plural(connected, "replica"), d.another("add replicas", connected)).set(name, "1")
 	case good >= 0 && good < n:
 		d.say(wrong, name, "%s is %d, and %d of %d replicas are in time: "+
 			"writes are refused (NOREPLICAS): see their logs", name, n, good, connected)
 	case connected == 1:
 		d.say(note, name, "%s is %d, and there is one replica: while it is away, and after a failover, "+
-			"all writes are refused (NOREPLICAS): add a second replica", name, n)
+			"all writes are refused (NOREPLICAS): %s", name, n, d.another("add a second replica", connected))
 	default:
 		d.say(fine, name, "%s is %d", name, n)
 	}
+}
+
+// another is the advice to add a replica, unless one that the Sentinels know is missing. They say which.
+func (d *diagnosis) another(add string, connected int64) string {
+	if d.known > connected {
+		return "bring back one that is missing"
+	}
+	return add
 }
 
 // each checks that all replicas follow: slave0:ip=…,port=…,state=online,offset=…,lag=0

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,11 +13,11 @@ import (
 // slowNotice is a time after which a failover starts late.
 const slowNotice = 30 * time.Second
 
-// diagnoseSentinels examines the Sentinels of the URL, and returns how many there are.
-func (j *job) diagnoseSentinels() (all []finding, sentinels servers, _ error) {
+// diagnoseSentinels examines the Sentinels of the URL. It returns how many there are, and how many replicas they know.
+func (j *job) diagnoseSentinels() (all []finding, sentinels servers, replicas int64, _ error) {
 	name := j.redis.option.Sentinel.MasterSet
 	if name == "" {
-		return nil, sentinels, nil
+		return nil, sentinels, 0, nil
 	}
 	addresses := j.redis.option.InitAddress
 	masters := make(map[string]bool)
@@ -31,14 +29,14 @@ func (j *job) diagnoseSentinels() (all []finding, sentinels servers, _ error) {
 			sentinels.replied++
 		}
 		if err := j.ctx.Err(); err != nil {
-			return nil, sentinels, err
+			return nil, sentinels, 0, err
 		}
 		if len(masters) > 1 {
 			d.say(wrong, "sentinel_master", "it names another master than the Sentinel before it: a failover is under way: wait some seconds, and run doctor again")
 		}
-		all = append(all, d.findings...)
+		all, replicas = append(all, d.findings...), max(replicas, d.known)
 	}
-	return all, sentinels, nil
+	return all, sentinels, replicas, nil
 }
 
 // sentinel examines one Sentinel, and returns the address of the master that it names.
@@ -60,12 +58,20 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	d.quorum(name)
 	d.others(inURL)
 	d.periods(name)
-	d.usable(name)
+	d.standbys(name)
 	master = net.JoinHostPort(known["ip"], known["port"])
-	if strings.Contains(known["flags"], "down") {
-		d.say(wrong, "sentinel_master", "it does not reach the master %s (%s): bring it back, unless a replica takes over by itself in some seconds", master, known["flags"])
+	switch flags := known["flags"]; {
+	case d.inFailover():
+		d.say(wrong, "sentinel_master", "a failover of the master %s is under way: wait some seconds, and run doctor again", master)
+	case hasFlag(flags, "s_down", "o_down"):
+		d.say(wrong, "sentinel_master", "it does not reach the master %s (%s): bring it back, unless a replica takes over by itself in some seconds", master, flags)
 	}
 	return master
+}
+
+// hasFlag reports whether a server's flags, as a Sentinel lists them, contain one of some.
+func hasFlag(flags string, any ...string) bool {
+	return slices.ContainsFunc(strings.Split(flags, ","), func(flag string) bool { return slices.Contains(any, flag) })
 }
 
 // quorum checks that enough Sentinels are there to agree on a failover.
@@ -103,37 +109,6 @@ func (d *diagnosis) periods(name string) {
 	} else {
 		d.say(fine, "down-after-milliseconds", "down-after-milliseconds is %d, failover-timeout %d", down, again)
 	}
-}
-
-// usable checks that there is a replica that can take over.
-func (d *diagnosis) usable(name string) {
-	replicas, err := d.node.do(d.ctx, "SENTINEL", "REPLICAS", name).ToArray()
-	if err != nil {
-		d.say(note, "sentinel_replicas", "the replicas are not checked: %s", err)
-		return
-	}
-	usable, why := 0, []string{}
-	for _, reply := range replicas {
-		r, _ := reply.AsStrMap()
-		address := net.JoinHostPort(r["ip"], r["port"])
-		flags := strings.Split(r["flags"], ",")
-		switch {
-		case slices.Contains(flags, "s_down") || slices.Contains(flags, "disconnected"):
-			why = append(why, address+" is down")
-		case r["master-link-status"] != "ok":
-			why = append(why, address+" has no connection to the master")
-		case r["slave-priority"] == "0":
-			why = append(why, address+" has replica-priority 0")
-		default:
-			usable++
-		}
-	}
-	if usable == 0 {
-		d.say(wrong, "sentinel_replicas", "no replica can take over, so no failover is possible: %s",
-			cmp.Or(strings.Join(why, ", "), "the master has none: add one (REPLICAOF "+d.info["ip"]+" "+d.info["port"]+")"))
-		return
-	}
-	d.say(fine, "sentinel_replicas", "%s of %s can take over", strconv.Itoa(usable), plural(int64(len(replicas)), "replica"))
 }
 
 // toSentinel connects to a Sentinel.
