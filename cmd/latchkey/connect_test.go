@@ -114,6 +114,32 @@ func TestSentinel(t *testing.T) {
 	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at sessions, or one of its Sentinels "+s.Addr)
 }
 
+// If the master is away, and some of the Sentinels, the error names the master's address and why it cannot be reached,
+// also if it was there before.
+func TestTheMasterBehindSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	url := sentinelsURL("127.0.0.1:1", redistest.Sentinel(t, s, 1), "127.0.0.1:2")
+	master := s.Addr + " (master " + redistest.MasterName + "): "
+	j := connected(t, "locks", url)
+	s.Stop(t)
+	if _, err := j.eachMaster(func(n *node) error { return n.do(t.Context(), "DBSIZE").Error() }); err == nil || !strings.HasPrefix(err.Error(), "redis at "+master) {
+		t.Errorf("it was connected: %v", err)
+	}
+	for _, args := range [][]string{{"locks"}, {"list", "--user", "ann"}, {"show", first}, {"stats"}, {"end", first}} {
+		r := call(t, url, args...)
+		if want := "latchkey: redis at " + master + "connection refused; Sentinels that are away: 127.0.0.1:1, 127.0.0.1:2\n"; r.stderr != want || r.code != exitError {
+			t.Errorf("%q: %+v, want %q", args, r, want)
+		}
+	}
+	contains(t, call(t, url, "doctor").stdout, "wrong  "+s.Addr+"  the master cannot be reached: connection refused: start it",
+		"wrong  2 of 3 Sentinels: 127.0.0.1:1, 127.0.0.1:2  it cannot be reached: connection refused: start it")
+	s.Restart(t)
+	s.Pause(t)
+	fails(t, call(t, url, "locks", "--timeout", "1s"), exitError, master+"no reply within 1s")
+	contains(t, call(t, url, "doctor", "--timeout", "1s").stdout, s.Addr+"  the master cannot be reached: no reply within 1s: see whether it is stopped")
+}
+
 // If no Sentinel replies, nobody knows the master, and doctor says nothing of it.
 func TestDoctorWithoutSentinels(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,8 @@ func doctor(j *job) error {
 // diagnoseNodes examines all servers, and returns how many there are. The Sentinels, if any, know some replicas.
 func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ error) {
 	if j.unconnected != nil { // so there is a Sentinel, which may know more
-		d := &diagnosis{job: j, node: &node{redis: j.redis, address: j.redis.option.Sentinel.MasterSet}}
+		f, _ := errors.AsType[failure](j.unconnected)
+		d := &diagnosis{job: j, node: &node{redis: j.redis, address: cmp.Or(f.master, j.redis.option.Sentinel.MasterSet)}}
 		if why := reason(j.unconnected); isRefused(j.unconnected) {
 			d.say(wrong, "node", "the master does not let this program in: %s", why)
 		} else {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"net"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
 // slowNotice is a time after which a failover starts late.
@@ -109,13 +106,4 @@ func (d *diagnosis) periods(name string) {
 	} else {
 		d.say(fine, "down-after-milliseconds", "down-after-milliseconds is %d, failover-timeout %d", down, again)
 	}
-}
-
-// toSentinel connects to a Sentinel.
-func (r *redis) toSentinel(ctx context.Context, address string) (rueidis.Client, error) {
-	c := r.tuned()
-	c.InitAddress, c.ForceSingleClient, c.SelectDB = []string{address}, true, 0
-	c.Username, c.Password, c.TLSConfig = c.Sentinel.Username, c.Sentinel.Password, c.Sentinel.TLSConfig
-	c.Sentinel = rueidis.SentinelOption{}
-	return newClient(ctx, c)
 }

@@ -15,9 +15,11 @@ import (
 type failure struct {
 	at, why string
 	err     error
+	master  string // its address, if it is behind Sentinels and known
+	also    string // what is wrong besides
 }
 
-func (f failure) Error() string { return fmt.Sprintf("redis at %s: %s", f.at, f.why) }
+func (f failure) Error() string { return fmt.Sprintf("redis at %s: %s%s", f.at, f.why, f.also) }
 func (f failure) Unwrap() error { return f.err }
 
 // reason returns what explained says, without the address.
@@ -43,13 +45,13 @@ func together(all []error) error {
 	}
 	var lines []string
 	for _, why := range reasons {
-		lines = append(lines, failure{strings.Join(at[why], ", "), why, nil}.Error())
+		lines = append(lines, failure{at: strings.Join(at[why], ", "), why: why}.Error())
 	}
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// explained adds Redis's address to an error, and says what to do. Behind Sentinels it is not known whether the master has
-// failed, or one of them.
+// explained adds Redis's address to an error, and says what to do. Behind Sentinels it may not be known whether the master
+// has failed, or one of them: see explainedBehind.
 func (r *redis) explained(err error) error {
 	at := strings.Join(r.option.InitAddress, ", ")
 	if master := r.option.Sentinel.MasterSet; master != "" {
@@ -75,7 +77,7 @@ func (r *redis) explainedAt(err error, at string) error {
 		text = r.ofReply(text)
 	}
 	text = strings.TrimPrefix(text, "dial tcp "+at+": ")
-	return failure{at, strings.TrimPrefix(text, "connect: "), err}
+	return failure{at: at, why: strings.TrimPrefix(text, "connect: "), err: err}
 }
 
 // ofConnection explains why there is no connection, or no reply. Else it returns "". A reset's own text names the

@@ -223,8 +223,11 @@ func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
 
 // explained names the node, and says what to do.
 func (n *node) explained(err error) error {
-	if n.redis.client.Mode() == rueidis.ClientModeCluster {
+	switch n.redis.client.Mode() {
+	case rueidis.ClientModeCluster:
 		return n.redis.explainedAt(err, n.address)
+	case rueidis.ClientModeSentinel:
+		return n.redis.explainedOfMaster(err, n.address)
 	}
 	return n.redis.explained(err)
 }
@@ -232,13 +235,16 @@ func (n *node) explained(err error) error {
 // explainedFor is explained for a command on a key. On a cluster it names the master of the key, as far as the
 // cluster knows, and asks that master again: a store tries until its timeout, and may have forgotten why by then.
 func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
-	if err == nil || r.client.Mode() != rueidis.ClientModeCluster {
+	if err == nil || r.client.Mode() == rueidis.ClientModeStandalone {
 		return r.explained(err)
 	}
 	if isTimeout(err) { // the command has waited long enough: nodes that reply do so soon
 		soon, cancel := context.WithTimeout(ctx, r.o.Timeout/4)
 		defer cancel()
 		ctx = soon
+	}
+	if r.client.Mode() == rueidis.ClientModeSentinel {
+		return r.explainedBehind(ctx, err)
 	}
 	masters, unknown := r.masters(ctx)
 	if unknown != nil {

@@ -50,6 +50,9 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 	}
 	r.option.DialCtxFn = endingWith(ctx, greeting(r.option))
 	client, err := newClient(ctx, r.tuned())
+	if err != nil && r.option.Sentinel.MasterSet != "" {
+		return r, r.explainedBehind(ctx, err)
+	}
 	if err != nil {
 		return r, r.explained(err)
 	}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// explainedBehind explains an error behind Sentinels, if the master that they name cannot be reached now. The client's
+// error may be that of a Sentinel that is away, although another one names the master.
+func (r *redis) explainedBehind(ctx context.Context, err error) error {
+	masters, gone := r.namedMasters(ctx)
+	var all []failure
+	for _, address := range masters {
+		client, failed := r.toMaster(ctx, address)
+		if failed == nil { // so it is something else
+			client.Close()
+			return r.explained(err)
+		}
+		if f, ok := errors.AsType[failure](r.explainedOfMaster(failed, address)); ok {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return r.explained(err)
+	}
+	f := all[0] // if they do not agree, each of them has a line of doctor
+	if len(gone) > 0 {
+		f.also = "; Sentinels that are away: " + strings.Join(gone, ", ")
+	}
+	return f
+}
+
+// explainedOfMaster is explained if it is known that the error is the master's.
+func (r *redis) explainedOfMaster(err error, address string) error {
+	f, ok := errors.AsType[failure](r.explainedAt(err, address))
+	if !ok {
+		return err
+	}
+	f.master, f.at = address, address+" (master "+r.option.Sentinel.MasterSet+")"
+	return f
+}
+
+// namedMasters asks all Sentinels at once. It returns the addresses that they name, and the Sentinels that are away.
+func (r *redis) namedMasters(ctx context.Context) (masters, gone []string) {
+	sentinels := r.option.InitAddress
+	named, errs := make([]string, len(sentinels)), make([]error, len(sentinels))
+	var asked sync.WaitGroup
+	for i, sentinel := range sentinels {
+		asked.Go(func() { named[i], errs[i] = r.namedBy(ctx, sentinel) })
+	}
+	asked.Wait()
+	for i, sentinel := range sentinels {
+		switch {
+		case errs[i] != nil && !isRefused(errs[i]):
+			gone = append(gone, sentinel)
+		case named[i] != "" && !slices.Contains(masters, named[i]):
+			masters = append(masters, named[i])
+		}
+	}
+	return masters, gone
+}
+
+// namedBy returns the address of the master that a Sentinel names, or "" if it knows none.
+func (r *redis) namedBy(ctx context.Context, sentinel string) (address string, _ error) {
+	client, err := r.toSentinel(ctx, sentinel)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	named, err := r.do(ctx, client, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", r.option.Sentinel.MasterSet).AsStrSlice()
+	if err != nil || len(named) != 2 {
+		return "", err
+	}
+	return net.JoinHostPort(named[0], named[1]), nil
+}
+
+// toSentinel connects to a Sentinel.
+func (r *redis) toSentinel(ctx context.Context, address string) (rueidis.Client, error) {
+	c := r.tuned()
+	c.InitAddress, c.ForceSingleClient, c.SelectDB = []string{address}, true, 0
+	c.Username, c.Password, c.TLSConfig = c.Sentinel.Username, c.Sentinel.Password, c.Sentinel.TLSConfig
+	c.Sentinel = rueidis.SentinelOption{}
+	return newClient(ctx, c)
+}
+
+// toMaster connects to the master at an address that a Sentinel has named.
+func (r *redis) toMaster(ctx context.Context, address string) (rueidis.Client, error) {
+	c := r.tuned()
+	c.InitAddress, c.ForceSingleClient = []string{address}, true
+	c.Sentinel = rueidis.SentinelOption{}
+	return newClient(ctx, c)
+}
