@@ -398,6 +398,20 @@ var mistakes = []mistake{
 	// Round trips.
 	{"a round trip takes more than 20ms", farFrom(15 * time.Millisecond)},
 	{"a round trip takes more than 200ms", farFrom(150 * time.Millisecond)},
+	{"something blocks Redis", func(t *testing.T) (string, []string, func(finding) []string) {
+		s := redistest.Real(t, "--enable-debug-command", "yes")
+		stop := blocking(s, 300*time.Millisecond)
+		t.Cleanup(stop)
+		return s.URL, nil, func(f finding) []string {
+			_, advice, _ := strings.Cut(f.Text, "at times: ")
+			advice, _, _ = strings.Cut(advice, " shows")
+			if shown := fmt.Sprintf("%s", s.Do(t, "SLOWLOG", wordsOf(strings.TrimPrefix(advice, "SLOWLOG "))...)); !strings.Contains(shown, "DEBUG SLEEP") {
+				t.Errorf("%s: %s", advice, shown)
+			}
+			stop()
+			return nil
+		}
+	}},
 	// Rights.
 	{"there is no user", func(t *testing.T) (string, []string, func(finding) []string) {
 		return redistest.Real(t).URL, []string{"--acl-user", "app"}, nil
@@ -640,6 +654,23 @@ var mistakes = []mistake{
 	}},
 	{"its quorum is not checked", sentinelUserWithout("sentinel|ckquorum")},
 	{"the replicas are not checked", sentinelUserWithout("sentinel|replicas")},
+}
+
+// blocking is a program that blocks Redis half of the time.
+func blocking(s *redistest.Server, each time.Duration) (stop func()) {
+	ended, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(each):
+				_, _ = redistest.AskSentinel(s.Addr, "DEBUG", "SLEEP", each.Seconds())
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(ended); <-over })
 }
 
 // evicting starts a server that has evicted keys.

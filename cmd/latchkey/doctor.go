@@ -54,6 +54,7 @@ type diagnosis struct {
 	entry    string            // a node that can be asked, the same for all nodes
 	copying  map[copyOf]bool   // the replicas of the masters before it that have no copy yet
 	known    int64             // how many replicas the Sentinels know
+	measured <-chan measurement
 	findings []finding
 }
 
@@ -135,9 +136,15 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 			away = append(away, n.address)
 		}
 	}
+	measured := make(map[*node]<-chan measurement) // all at once, since that takes half a second
+	for _, n := range found {
+		if n.client != nil {
+			measured[n] = n.measured(j.ctx)
+		}
+	}
 	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		d := &diagnosis{job: j, node: n, away: away, spare: spare, entry: entry, copying: copying, known: replicas}
+		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, spare: spare, entry: entry, copying: copying, known: replicas}
 		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -15,25 +16,46 @@ const (
 	tooFar  = 200 * time.Millisecond
 )
 
+// blocked is so long for a round trip, if another one is not even farAway, that something has blocked Redis.
+const blocked = 5 * farAway
+
 // distances are the round trips that are told apart. A finding names the longest that is exceeded, so that nodes
 // that are about equally far share a line.
 var distances = []time.Duration{farAway, 50 * time.Millisecond, 100 * time.Millisecond, tooFar, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 5 * time.Second}
 
-// distance measures how long a round trip to Redis takes. A reply that is an error is a reply.
+// A measurement is how long the round trips to one server take.
+type measurement struct {
+	took []time.Duration
+	err  error
+}
+
+// measured begins to measure how long a round trip to Redis takes. A reply that is an error is a reply.
+func (n *node) measured(ctx context.Context) <-chan measurement {
+	done := make(chan measurement, 1)
+	go func() {
+		took, err := timed(ctx, func() error { return n.do(ctx, "PING").Error() })
+		done <- measurement{took, err}
+	}()
+	return done
+}
+
+// distance waits for the measurement, which goes on since the beginning.
 func (d *diagnosis) distance() {
-	took, err := timed(func() error { return d.node.do(d.ctx, "PING").Error() })
-	if err == nil { // otherwise there is no reply any more, which the next check says
-		d.judgeDistance(took)
+	if m := <-d.measured; m.err == nil { // otherwise there is no reply any more, which the next check says
+		d.judgeDistance(m.took)
 	}
 }
 
-// timed returns how long each ping takes. They come at random, as requests do. Suppose that another program runs one slow
-// command after the other: pings that follow at once on a reply would all be served between two of these.
-func timed(ping func() error) (took []time.Duration, _ error) {
+// timed returns how long each ping takes. They are spread over about half a second, and come at random, as requests do.
+// Suppose that another program runs one slow command after the other: pings that follow at once on a reply would all be
+// served between two of these.
+func timed(ctx context.Context, ping func() error) (took []time.Duration, _ error) {
 	for i := range pings {
 		if i > 0 {
-			time.Sleep(10*time.Millisecond + rand.N(40*time.Millisecond))
+			if err := pause(ctx, 75*time.Millisecond+rand.N(100*time.Millisecond)); err != nil {
+				return nil, err
+			}
 		}
 		begun := time.Now()
 		if err := ping(); err != nil && !isRefused(err) {
@@ -44,14 +66,21 @@ func timed(ping func() error) (took []time.Duration, _ error) {
 	return took, nil
 }
 
-// judgeDistance judges by the median. It is only wrong if each round trip took too long: a busy machine, or a slow
-// command of another program, delays some of them.
+// judgeDistance judges by the median, unless Redis is near and was blocked. It is only wrong if each round trip took too
+// long: a busy machine, or a slow command of another program, delays some of them.
 func (d *diagnosis) judgeDistance(took []time.Duration) {
 	const name = "round_trip"
 	slices.Sort(took)
-	fastest, median := took[0], took[len(took)/2]
-	if median <= farAway {
-		d.say(fine, name, "a round trip takes at most %v", farAway)
+	fastest, median, slowest := took[0], took[len(took)/2], took[len(took)-1]
+	switch {
+	case fastest <= farAway && slowest > blocked:
+		short, _ := slices.BinarySearch(took, blocked+1)
+		d.say(note, name, "%d of %d round trips took more than %v, up to %v, and the fastest less than %v: something blocks Redis at times: "+
+			"SLOWLOG GET 10 shows slow commands; if none is new, see store/SYMPTOMS.md#slow-redis",
+			len(took)-short, len(took), blocked, slowest.Round(time.Millisecond), farAway)
+		return
+	case median <= farAway:
+		d.say(fine, name, "half of %d round trips took less than %v, and none more than %v", len(took), farAway, blocked)
 		return
 	}
 	level := note
