@@ -74,15 +74,15 @@ func (d *diagnosis) halfMoved() {
 	if moving == 0 {
 		return
 	}
-	what := plural(int64(moving), "slot") + " are"
+	what, whose := plural(int64(moving), "slot")+" are", "their"
 	if moving == 1 {
-		what = "1 slot is"
+		what, whose = "1 slot is", "its"
 	}
 	if len(d.away) > 0 {
 		d.say(wrong, "slots", "%s moving: bring %s back first; then run doctor again", what, strings.Join(d.away, ", "))
 		return
 	}
-	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise their sessions are unavailable", what).
+	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise %s sessions are unavailable", what, whose).
 		do("redis-cli --cluster fix " + d.entry)
 }
 
