@@ -171,7 +171,8 @@ func (j *job) diagnose(d *diagnosis) ([]finding, error) {
 		d.unreachable(n.explained(err))
 		return d.findings, nil
 	case isRefused(err) && n.client != nil:
-		d.say(note, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
+		// wrong, since otherwise a script would take it for well checked
+		d.say(wrong, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
 	case err != nil && d.inCluster():
 		d.unreachable(n.explained(err))
 		return d.findings, nil

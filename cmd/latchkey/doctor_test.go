@@ -80,7 +80,7 @@ func TestDoctorFinds(t *testing.T) {
 		{[]string{"--appendonly", "yes", "--appendfsync", "no"}, "appendfsync", wrong, []string{"is no: set it to everysec, or to always"}},
 		{[]string{"--min-replicas-to-write", "1"}, "min-replicas-to-write", wrong, []string{"there is no replica: writes are refused"}},
 		{[]string{"--rename-command", "CONFIG", ""}, "min-replicas-to-write", note, []string{"CONFIG GET min-replicas-to-write is refused"}},
-		{[]string{"--rename-command", "INFO", ""}, "info", note, []string{"INFO is refused"}},
+		{[]string{"--rename-command", "INFO", ""}, "info", wrong, []string{"INFO is refused"}},
 		{[]string{"--rename-command", "TIME", ""}, "clock", note, []string{"TIME is refused"}},
 		{[]string{"--rename-command", "ACL", ""}, "acl", note, []string{"rights are not checked"}},
 	} {

@@ -258,7 +258,7 @@ func nights() []night {
 			"doctor": fail("is away: bring it back, unless a replica takes over")}, nil, nil, short},
 		{"frozen", frozen, map[string]verdict{"": fail("no reply within 500ms")}, nil, nil, 500 * time.Millisecond},
 		{"at maxclients", atMaxclients, map[string]verdict{"": fail("ERR max number of clients reached")}, nil, nil, ample},
-		{"wrong rights", wrongRights, map[string]verdict{"": fail("NOPERM"), "doctor": well("NOPERM")}, nil, nil, ample},
+		{"wrong rights", wrongRights, map[string]verdict{"": fail("NOPERM"), "doctor": fail("INFO is refused", "NOPERM")}, nil, nil, ample},
 		{"no password", noPassword, map[string]verdict{"": fail("NOAUTH Authentication required: put the password into")}, nil, nil, ample},
 		{"full", full, map[string]verdict{"": well(), "doctor": fail("maxmemory"), "end": well("ended")}, nil, nil, ample},
 		{"loading", loading, map[string]verdict{"": fail("is loading")}, nil, nil, ample},
