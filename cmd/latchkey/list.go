@@ -166,7 +166,7 @@ func (j *job) printDevices(all []device, now time.Time) {
 	if len(all) == 0 {
 		return
 	}
-	rows := [][]string{{"SESSION", "USER", "DEVICE", "CREATED", "LAST USED", "EXPIRES"}}
+	rows := [][]string{{"SESSION", "CREATED", "LAST USED", "EXPIRES", "USER", "DEVICE"}}
 	for _, d := range all {
 		used, expires, user := "-", "never", cmp.Or(d.User, "-")
 		if d.LastUsed != nil {
@@ -178,14 +178,14 @@ func (j *job) printDevices(all []device, now time.Time) {
 		if d.tag != "" {
 			user = "(tag " + d.tag + ")"
 		}
-		rows = append(rows, []string{d.Session, user, cmp.Or(d.Device, "-"), ago(d.Created, now), used, expires})
+		rows = append(rows, []string{d.Session, ago(d.Created, now), used, expires, user, cmp.Or(d.Device, "-")})
 	}
 	if j.user != "" { // it is the same in all rows
 		for i, row := range rows {
-			rows[i] = slices.Delete(row, 1, 2)
+			rows[i] = slices.Delete(row, 4, 5)
 		}
 	}
-	table(j.out, rows)
+	table(j.out, j.out.columns(), rows)
 }
 
 // tidy lets the records of sessions that were taken off their user's list expire in a minute. In a long-lived

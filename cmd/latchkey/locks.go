@@ -91,7 +91,7 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 func (j *job) printLook(w io.Writer, seen look) {
 	switch {
 	case len(seen.Locks) > 0:
-		printHolders(w, seen.Locks)
+		j.printHolders(w, seen.Locks)
 		if len(seen.Locks) < seen.Held {
 			fmt.Fprintf(w, "%s held; --limit 0 shows all\n", plural(int64(seen.Held), "session"))
 		}
@@ -103,13 +103,13 @@ func (j *job) printLook(w io.Writer, seen look) {
 	printAway(w, seen.Away)
 }
 
-func printHolders(w io.Writer, all []holder) {
-	rows := [][]string{{"SESSION", ">HELD FOR", "PROCESS", "REQUEST", ">LEASE", ">WAITING"}}
+func (j *job) printHolders(w io.Writer, all []holder) {
+	rows := [][]string{{"SESSION", ">HELD FOR", ">WAITING", ">LEASE", "PROCESS", "REQUEST"}}
 	for _, h := range all {
-		rows = append(rows, []string{h.Session, h.held(), h.who(), cmp.Or(h.Request, "-"),
-			roughly(time.Duration(h.Lease * float64(time.Second))), strconv.Itoa(h.Waiting)})
+		rows = append(rows, []string{h.Session, h.held(), strconv.Itoa(h.Waiting),
+			roughly(time.Duration(h.Lease * float64(time.Second))), h.who(), cmp.Or(h.Request, "-")})
 	}
-	table(w, rows)
+	table(w, j.out.columns(), rows)
 }
 
 // noneHeld names the prefix, since with a wrong one all seems to be calm.

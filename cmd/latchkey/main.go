@@ -93,6 +93,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	o.ids = distinct(o.ids)
 	r, err := connect(ctx, o)
 	if err == nil || c.name == "doctor" && o.redis.Sentinel.MasterSet != "" { // the Sentinels can be asked
+		out.continueLines(o.json)
 		err = c.run(&job{ctx, o, r, out, err})
 	}
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errInterrupted) {

@@ -47,51 +47,6 @@ func escapedJSON(line string) string {
 	return b.String()
 }
 
-// table writes rows of cells below each other. A column whose title begins with > is aligned to the right.
-func table(w io.Writer, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	widths := make([]int, len(rows[0]))
-	right := make([]bool, len(rows[0]))
-	for i, title := range rows[0] {
-		rows[0][i], right[i] = strings.CutPrefix(title, ">")
-	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = cell(row[i])
-			widths[i] = max(widths[i], len([]rune(row[i])))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			gap := strings.Repeat(" ", widths[i]-len([]rune(cell)))
-			if right[i] {
-				cell = gap + cell
-			} else {
-				cell += gap
-			}
-			line += cell + "  "
-		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
-	}
-}
-
-// cell makes s a cell of a table. What a visitor has named, such as a device, cannot look like several cells: it is in
-// quotes if it has several spaces. Nor can it make all lines long.
-func cell(s string) string {
-	const most = 80
-	s = printable(s)
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most-1]) + "…"
-	}
-	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s {
-		return `"` + s + `"`
-	}
-	return s
-}
-
 // pairs writes one name and value per line.
 func pairs(w io.Writer, lines ...[2]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -122,16 +122,13 @@ func (s *screen) paintFor(done <-chan time.Time) error {
 
 // paint paints the picture, unless it is on the screen already.
 func (s *screen) paint() error {
-	width, height, err := term.GetSize(int(s.terminal.Fd()))
-	if err != nil || width <= 0 || height <= 0 { // some terminals do not know
-		width, height = 80, 24
-	}
+	width, height := sizeOf(s.terminal)
 	picture := painted(fitted(s.shown, s.note, width, height))
 	if picture == s.painted && width == s.width && height == s.height {
 		return nil
 	}
 	s.painted, s.width, s.height = picture, width, height
-	_, err = s.terminal.WriteString(picture)
+	_, err := s.terminal.WriteString(picture)
 	return err
 }
 
@@ -163,26 +160,4 @@ func fitted(text, note string, width, height int) []string {
 		}
 	}
 	return lines
-}
-
-// continued returns a line in parts that fit, of which all but the first are indented. It is broken between two columns of
-// a table, or else between two words. A word that is too long is left whole.
-func continued(line string, width int) (parts []string) {
-	const indent = "    "
-	for begin := 0; ; begin = len(indent) {
-		runes := []rune(line)
-		if len(runes) <= width || width <= begin {
-			return append(parts, line)
-		}
-		fits := string(runes[:width+1])
-		end := strings.LastIndex(fits, "  ")
-		if end <= begin {
-			end = strings.LastIndex(fits, " ")
-		}
-		if end <= begin {
-			return append(parts, line)
-		}
-		parts = append(parts, strings.TrimRight(line[:end], " "))
-		line = indent + strings.TrimLeft(line[end:], " ")
-	}
 }

@@ -57,7 +57,7 @@ func (s *survey) print() error {
 	if len(s.nodes) > 1 {
 		row(map[bool]string{true: "all", false: "all that replied"}[len(s.away) == 0], &s.all)
 	}
-	table(s.out, rows)
+	table(s.out, s.out.columns(), rows)
 	printAway(s.out, s.away)
 	if r.Sessions > 0 {
 		fmt.Fprintln(s.out)
@@ -104,5 +104,5 @@ func (s *survey) printSpreads(r report) {
 	}
 	row("age", r.Age, period, "")
 	row("time left", r.Left, period, "")
-	table(s.out, rows)
+	table(s.out, s.out.columns(), rows)
 }

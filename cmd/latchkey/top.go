@@ -107,7 +107,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 	printAway(&b, gone)
 	switch {
 	case len(all) > 0:
-		printBusiest(&b, all)
+		j.printBusiest(&b, all)
 	case len(gone) == 0:
 		b.WriteString(j.noneHeld() + "\n")
 	}
@@ -120,7 +120,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 	}{now.UTC().Truncate(time.Millisecond), looks, seconds(period), all, gone}}
 }
 
-func printBusiest(w *strings.Builder, all []*busy) {
+func (j *job) printBusiest(w *strings.Builder, all []*busy) {
 	rows := [][]string{{"SESSION", ">BUSY", ">WAITING", ">HELD FOR", "PROCESS", "REQUEST"}}
 	for _, b := range all {
 		waiting, state := strconv.Itoa(b.Waiting), b.State
@@ -132,5 +132,5 @@ func printBusiest(w *strings.Builder, all []*busy) {
 		}
 		rows = append(rows, []string{b.Session, fmt.Sprintf("%.0f %%", 100*b.Busy), waiting, state, b.who(), cmp.Or(b.Request, "-")})
 	}
-	table(w, rows)
+	table(w, j.out.columns(), rows)
 }

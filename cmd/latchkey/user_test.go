@@ -240,14 +240,14 @@ func TestEncrypted(t *testing.T) {
 	}
 	both := file(t, strings.Repeat("abcd", 16)+"\n"+strings.Repeat("dcba", 16))
 	r = call(t, s.URL, "list", id, first, "--keys-file", both)
-	contains(t, r.stdout, id+"  (tag "+tagOf(id)+")  -", first+"        -  ")
+	contains(t, r.stdout, "  (tag "+tagOf(id)+")  -\n", "  -"+strings.Repeat(" ", 23)+"-\n")
 	byTag := "latchkey: 1 user is shown by the tag: the sessions are "
 	contains(t, r.stderr, byTag+sealed+both+": it has the keys ", ", "+ofTheirs+"\n")
 	if r.code != exitOK {
 		t.Errorf("%+v", r)
 	}
 	r = call(t, s.URL, "list", id, first)
-	contains(t, r.stdout, id+"  (tag "+tagOf(id)+")  -", first+"        -  ")
+	contains(t, r.stdout, "  (tag "+tagOf(id)+")  -\n", "  -"+strings.Repeat(" ", 23)+"-\n")
 	contains(t, r.stderr, byTag+"encrypted: name the file of the keys by --keys-file or "+keysVariable+"\n")
 	if found := ids(decoded[[]device](t, s.URL, "list", id, "--keys-file", keys)); !slices.Equal(found, []string{id}) {
 		t.Errorf("%q", found)

@@ -29,7 +29,7 @@ func (c *census) print() error {
 		rows = append(rows, []string{cmp.Or(u.User, "(tag "+u.Tag+")"), grouped(int64(u.Sessions)), ago(u.LastLogin, now), used, expires})
 	}
 	if len(c.top) > 0 {
-		table(c.out, rows)
+		table(c.out, c.out.columns(), rows)
 	}
 	printAway(c.out, c.away)
 	c.printTotals()

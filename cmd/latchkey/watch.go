@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -27,7 +26,7 @@ func (j *job) watchPicture(seen look, now time.Time) picture {
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
 	switch {
 	case len(seen.Locks) > 0:
-		printHolders(&b, seen.Locks)
+		j.printHolders(&b, seen.Locks)
 	case len(seen.Away) == 0:
 		b.WriteString(j.noneHeld() + "\n")
 	}
@@ -35,14 +34,4 @@ func (j *job) watchPicture(seen look, now time.Time) picture {
 		At time.Time `json:"at"`
 		look
 	}{now.UTC().Truncate(time.Millisecond), seen}}
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
