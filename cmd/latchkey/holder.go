@@ -58,9 +58,17 @@ func (h holder) String() string {
 		s += " for " + h.held()
 	}
 	if h.Waiting > 0 {
-		s += fmt.Sprintf("; %d waiting", h.Waiting)
+		s += fmt.Sprintf("; %s waiting", otherProcesses(h.Waiting))
 	}
 	return s
+}
+
+// otherProcesses writes 1 other process, 2 other processes. Requests that wait in the holder's own process are not known.
+func otherProcesses(n int) string {
+	if n == 1 {
+		return "1 other process"
+	}
+	return grouped(int64(n)) + " other processes"
 }
 
 func (h holder) held() string {

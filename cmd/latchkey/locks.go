@@ -11,10 +11,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-const locksAbout = `Shows which sessions are held now, the longest first: since when, by which
-process and request, what is left of the lease, which a live holder extends,
-and how many other processes wait. Requests that wait in the holder's own
-process are not counted.
+const locksAbout = `Shows which sessions are held now, the longest first: since when, how many other
+processes wait, what is left of the lease, which a live holder extends, and the
+holder's process and request. Requests that wait in the holder's own process are
+not counted: the page of Sessions.Debug of that process shows them.
 It looks for locks by SCAN on each master, with pauses. --limit leaves out those
 that are held for a shorter time.
 `
@@ -24,6 +24,8 @@ type look struct {
 	Locks []holder `json:"locks"` // the longest first; at most --limit
 	Held  int      `json:"held"`  // all, also those beyond --limit
 	Away  []away   `json:"away"`
+
+	waiting int // other processes, for all that is held
 }
 
 func locks(j *job) error {
@@ -55,7 +57,10 @@ func (j *job) holders() (look, error) {
 		return err
 	})
 	slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(b.Held, a.Held) })
-	seen := look{held, len(held), gone}
+	seen := look{Locks: held, Held: len(held), Away: gone}
+	for _, h := range held {
+		seen.waiting += h.Waiting
+	}
 	if j.limit > 0 {
 		seen.Locks = held[:min(j.limit, len(held))]
 	}
@@ -104,7 +109,7 @@ func (j *job) printLook(w io.Writer, seen look) {
 }
 
 func (j *job) printHolders(w io.Writer, all []holder) {
-	rows := [][]string{{"SESSION", ">HELD FOR", ">WAITING", ">LEASE", "PROCESS", "REQUEST"}}
+	rows := [][]string{{"SESSION", ">HELD FOR", ">PROCESSES WAITING", ">LEASE", "PROCESS", "REQUEST"}}
 	for _, h := range all {
 		rows = append(rows, []string{h.Session, h.held(), strconv.Itoa(h.Waiting),
 			roughly(time.Duration(h.Lease * float64(time.Second))), h.who(), cmp.Or(h.Request, "-")})

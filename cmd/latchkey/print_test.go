@@ -17,6 +17,7 @@ func TestNumbersAreShort(t *testing.T) {
 		"0s": roughly(-time.Second), "1.2s": roughly(1234 * time.Millisecond), "1m": roughly(59*time.Second + 700*time.Millisecond),
 		"1m30s": roughly(90 * time.Second), "1h0m": roughly(time.Hour - 100*time.Millisecond), "1d0h": roughly(24*time.Hour - time.Second),
 		"0 B": size(0), "99.9 KB": size(99_940), "100 KB": size(99_960), "40.0 TB": size(4e13),
+		"1 other process": otherProcesses(1), "4,199 other processes": otherProcesses(4199),
 		"999": grouped(999), "1,000": grouped(1000), "1,234,567": grouped(1234567),
 	} {
 		if got != want {

@@ -109,11 +109,11 @@ func TestWhoHolds(t *testing.T) {
 	}
 	near(t, "since", *all[0].Since, time.Now())
 	text := must(t, s.URL, "locks")
-	contains(t, text, "SESSION ", "HELD FOR", "PROCESS", "REQUEST", "LEASE", "WAITING", first, "POST /order", all[0].Process)
+	contains(t, text, "SESSION ", "HELD FOR", "PROCESS", "REQUEST", "LEASE", "PROCESSES WAITING", first, "POST /order", all[0].Process)
 	if strings.Contains(text, "\x1b") || strings.Count(text, "\n") != 3 {
 		t.Errorf("locks: %q", text)
 	}
-	contains(t, must(t, s.URL, "show", first), "state      held by "+all[0].Process+" POST /order for ", "; 2 waiting\n")
+	contains(t, must(t, s.URL, "show", first), "state      held by "+all[0].Process+" POST /order for ", "; 2 other processes waiting\n")
 	if found := decoded[session](t, s.URL, "show", first); found.Holder == nil || found.Holder.Waiting != 2 {
 		t.Errorf("%+v", found.Holder)
 	}
@@ -133,8 +133,8 @@ func TestLocksHeldLongest(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 	contains(t, must(t, s.URL, "locks", "--limit", "1"), first, "\n21 sessions held; --limit 0 shows all\n")
-	seen := look{Locks: []holder{{Session: first}}, Held: 21}
-	contains(t, (&job{}).watchPicture(seen, time.Now()).text, "21 sessions held\n", first)
+	seen := look{Locks: []holder{{Session: first}}, Held: 21, waiting: 2}
+	contains(t, (&job{}).watchPicture(seen, time.Now()).text, "21 held, 2 other processes waiting\n", first)
 }
 
 // If a key does not hold a session or a lock, the commands say so, and do not fail otherwise.

@@ -12,7 +12,8 @@ import (
 const topAbout = `Shows the busiest sessions of all processes, every second, until it is
 interrupted: in what share of the last 60 looks each was held, how many other
 processes wait now, and who holds it, or has held it last. Requests that wait in
-the holder's own process are not counted.
+the holder's own process are not counted: the page of Sessions.Debug of that
+process shows them.
 With a million sessions in Redis one look takes about 20 seconds; the next
 follows a second later.
 A look sees only what is held at its moment, so the share is an estimate, and a
@@ -95,8 +96,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 	}
 	looks, period := r.period()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s held, %s waiting; %s", moment(now), plural(int64(held), "session"),
-		grouped(int64(waiting)), plural(int64(looks), "look"))
+	fmt.Fprintf(&b, "%s; %s", headline(now, held, waiting), plural(int64(looks), "look"))
 	if looks > 1 {
 		fmt.Fprintf(&b, " in %s", roughly(period))
 	}
@@ -121,7 +121,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 }
 
 func (j *job) printBusiest(w *strings.Builder, all []*busy) {
-	rows := [][]string{{"SESSION", ">BUSY", ">WAITING", ">HELD FOR", "PROCESS", "REQUEST"}}
+	rows := [][]string{{"SESSION", ">BUSY", ">PROCESSES WAITING", ">HELD FOR", "PROCESS", "REQUEST"}}
 	for _, b := range all {
 		waiting, state := strconv.Itoa(b.Waiting), b.State
 		switch {

@@ -111,13 +111,13 @@ func TestTopInAFile(t *testing.T) {
 	if len(looks) != 3 || looks[2] != "" || strings.Contains(text, "\x1b") {
 		t.Fatalf("%q", text)
 	}
-	contains(t, looks[0], "UTC  2 sessions held, 0 waiting; 1 look\nSESSION ", "BUSY", "WAITING", "HELD FOR", "PROCESS", "REQUEST",
+	contains(t, looks[0], "UTC  2 held, 0 other processes waiting; 1 look\nSESSION ", "BUSY", "PROCESSES WAITING", "HELD FOR", "PROCESS", "REQUEST",
 		first, " 100 % ", " POST /order", `web\ufffd[2J/7`, `GET /\ufffd[2J`)
 	contains(t, looks[1], "; 2 looks in ")
 	if limited := decoded[topReport](t, s.URL, "top", "--count", "1", "--limit", "1"); len(limited.Sessions) != 1 {
 		t.Errorf("%+v", limited)
 	}
-	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 sessions held, 0 waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
+	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 held, 0 other processes waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
 		t.Errorf("%q", none)
 	}
 }
@@ -132,7 +132,7 @@ func TestTopOnATerminal(t *testing.T) {
 		holds = append(holds, hold(t, st, id(i), "POST /order"))
 	}
 	c := onTerminal(t, 8, 160, calling(t, s.URL, "top"))
-	c.shows("20 sessions held")
+	c.shows("20 held")
 	c.shows("15 more lines")
 	if all := c.lines(); len(all) != 8 || !strings.HasPrefix(all[1], "SESSION ") || !strings.HasPrefix(all[2], "0000") {
 		t.Errorf("%q", all)
@@ -140,13 +140,14 @@ func TestTopOnATerminal(t *testing.T) {
 	c.resize(8, 60) // too narrow for a table: rows are continued in a second line
 	c.shows("    POST /order")
 	c.resize(40, 160)
+	c.shows("SESSION ", "PROCESSES WAITING", "HELD FOR") // the next look has room for each title in one line
 	c.shows(id(n-1), "100 %", "POST /order")
 	if all := c.lines(); len(all) != n+2 {
 		t.Errorf("%q", all)
 	}
 	holds[3].Release(t.Context())
 	c.shows(id(3), " free ", "POST /order")
-	c.shows("19 sessions held")
+	c.shows("19 held")
 	if last := c.lines()[n+1]; !strings.HasPrefix(last, id(3)) {
 		t.Errorf("the last line is %q", last)
 	}
@@ -169,7 +170,7 @@ func TestTheTerminalIsRestored(t *testing.T) {
 			t.Run(command+" "+how, func(t *testing.T) {
 				t.Parallel()
 				c := onTerminal(t, 24, 80, calling(t, s.URL, command))
-				c.shows("0 sessions held")
+				c.shows("0 held")
 				if err := end(c); err != nil {
 					t.Fatal(err)
 				}
@@ -192,9 +193,9 @@ func TestTheTerminalIsRestored(t *testing.T) {
 	t.Run("count", func(t *testing.T) {
 		t.Parallel()
 		c := onTerminal(t, 24, 80, calling(t, s.URL, "top", "--count", "2"))
-		c.shows("0 sessions held", "1 look")
+		c.shows("0 held", "1 look")
 		c.ends()
-		c.shows("0 sessions held", "2 looks") // the last picture stays
+		c.shows("0 held", "2 looks") // the last picture stays
 	})
 }
 
@@ -205,10 +206,10 @@ func TestATerminalWhileRedisIsAway(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			s, _ := withRedis(t)
 			c := onTerminal(t, 24, 80, calling(t, s.URL, command, "--timeout", "1s"))
-			c.shows("0 sessions held")
+			c.shows("0 held")
 			s.Stop(t)
 			c.shows("latchkey: ", "connection refused")
-			c.shows("0 sessions held")
+			c.shows("0 held")
 			s.Restart(t)
 			redistest.Eventually(t, "the note is gone", func() bool {
 				return !slices.ContainsFunc(c.lines(), func(line string) bool { return strings.HasPrefix(line, "latchkey: ") })

@@ -22,7 +22,7 @@ func watch(j *job) error {
 
 func (j *job) watchPicture(seen look, now time.Time) picture {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s held\n", moment(now), plural(int64(seen.Held), "session"))
+	fmt.Fprintf(&b, "%s\n", headline(now, seen.Held, seen.waiting))
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
 	switch {
 	case len(seen.Locks) > 0:
@@ -34,4 +34,9 @@ func (j *job) watchPicture(seen look, now time.Time) picture {
 		At time.Time `json:"at"`
 		look
 	}{now.UTC().Truncate(time.Millisecond), seen}}
+}
+
+// headline begins a picture. Of all that wait only other processes are in Redis, so it says what it counts.
+func headline(now time.Time, held, waiting int) string {
+	return fmt.Sprintf("%s  %s held, %s waiting", moment(now), grouped(int64(held)), otherProcesses(waiting))
 }

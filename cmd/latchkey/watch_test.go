@@ -92,7 +92,7 @@ func TestWatch(t *testing.T) {
 			text += line
 		}
 		people.end(t, signal)
-		contains(t, text, "UTC  1 session held\n", "SESSION ", first, "POST /order")
+		contains(t, text, "UTC  1 held, 0 other processes waiting\n", "SESSION ", first, "POST /order")
 		if strings.Contains(text, "\x1b") {
 			t.Errorf("%q", text)
 		}
