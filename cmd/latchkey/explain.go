@@ -138,12 +138,12 @@ func (r *redis) ofReply(text string) string {
 		return "the sentinels name a server that is no master: a failover is under way"
 	case strings.HasPrefix(text, "WRONGPASS"):
 		hint = ": it comes from " + redisVariable + " or --password-file"
-	case strings.HasPrefix(text, "NOPERM") && strings.Contains(text, "key"):
-		hint = ": the user needs ~" + r.o.Prefix + "*; cmd/latchkey/README.md has all rights that this program needs"
-	case strings.HasPrefix(text, "NOPERM"):
-		hint = ": cmd/latchkey/README.md has the rights that this program needs"
+	case strings.Contains(text, "NOPERM") && strings.Contains(text, "key"): // a store's advice may come first
+		hint = ": the user needs ~" + r.o.Prefix + "*; " + rightsPage + " has all rights that this program needs"
+	case strings.Contains(text, "NOPERM"):
+		hint = ": " + rightsPage + " has the rights that this program needs"
 	case isCrowded(text):
-		hint = ": stop a program that you can spare, then CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"
+		hint = ": stop a program that you can spare, then CLIENT LIST shows who uses them (" + pages + "store/SYMPTOMS.md#maxclients)"
 	case strings.HasPrefix(text, "LOADING"):
 		hint = ": wait until it has loaded its data"
 	}

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	r := &redis{o: store.Options{Timeout: time.Second}}
 	for _, c := range []struct{ said, want string }{
-		{"-ERR max number of clients reached\r\n", "redis at a:1: ERR max number of clients reached: stop a program that you can spare, then CLIENT LIST shows who uses them (store/SYMPTOMS.md#maxclients)"},
+		{"-ERR max number of clients reached\r\n", "redis at a:1: ERR max number of clients reached: stop a program that you can spare, then CLIENT LIST shows who uses them (" + pages + "store/SYMPTOMS.md#maxclients)"},
 		{"-DENIED Redis is running in protected mode\r\n", "redis at a:1: DENIED Redis is running in protected mode"},
 		{"\x15\x03\x03\x00\x02\x02\x46", "redis at a:1: the server needs TLS: write rediss or valkeys as the URL's scheme"},
 		{"+PONG\r\n", "redis at a:1: the server has closed the connection"},

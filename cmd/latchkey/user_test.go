@@ -281,3 +281,15 @@ func TestAKeyThatIsText(t *testing.T) {
 	decoded := file(t, hex.EncodeToString([]byte(strings.Repeat("key!", 8))))
 	fails(t, call(t, s.URL, "show", first, "--values", "--keys-file", decoded), exitError, "which is not in ")
 }
+
+// Each command whose user lacks a right says where the rights are, as an address that anybody can open.
+func TestALackingRightLeadsToThePage(t *testing.T) {
+	s, st := withRedis(t)
+	id := login(t, st, "ann", "", 1)
+	s.Do(t, "ACL", "SETUSER", "blind", "on", ">pw", "~latchkey:*", "&*", "-@all", "+ping", "+role", "+scan")
+	for _, args := range [][]string{{"users"}, {"list", "--user", "ann"}, {"list", id}, {"show", id}, {"end", id},
+		{"end", "--user", "ann"}, {"end", "--user", "ann", "--except", id}, {"end", "--all"}} {
+		r := call(t, "redis://blind:pw@"+s.Addr, args...)
+		fails(t, r, exitError, "NOPERM", "https://github.com/a2139e8d/latchkey/blob/main/cmd/latchkey/README.md#rights has the rights")
+	}
+}
