@@ -44,13 +44,13 @@ func locks(j *job) error {
 // holders looks for all that is held.
 func (j *job) holders() (look, error) {
 	held := []holder{}
-	gone, err := j.eachMaster(func(n *node) error {
+	gone, err := j.lookAtAll(func(n *node, after func(seen int)) error {
 		var here []holder
 		err := n.sweep(j.ctx, j.pattern(".lock"), search, func(keys []string) (bool, error) {
 			found, err := j.holdersOf(n, keys)
 			here = append(here, found...)
 			return true, err
-		}, func(int) {})
+		}, after)
 		if err == nil {
 			held = append(held, here...)
 		}

@@ -94,7 +94,7 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	r, err := connect(ctx, o)
 	if err == nil || c.name == "doctor" && o.redis.Sentinel.MasterSet != "" { // the Sentinels can be asked
 		out.continueLines(o.json)
-		err = c.run(&job{ctx, o, r, out, err})
+		err = c.run(&job{ctx: ctx, options: o, redis: r, out: out, unconnected: err})
 	}
 	if ctx.Err() != nil && err != nil && !errors.Is(err, errInterrupted) {
 		return errInterrupted
@@ -137,4 +137,5 @@ type job struct {
 	redis       *redis
 	out         streams
 	unconnected error // why there is no connection; only doctor runs without one
+	looked      bool  // at all keys before
 }

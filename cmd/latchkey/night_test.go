@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -230,7 +231,7 @@ type syncBuffer struct {
 func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.first != nil {
+	if b.first != nil && bytes.Contains(p, []byte("\n")) { // and not the bar of the first look
 		b.first()
 	}
 	return b.text.Write(p)

@@ -41,8 +41,8 @@ func top(j *job) error {
 func (j *job) lookAt(r *ranking) ([]away, error) {
 	var held []holder
 	seen := make(map[string]bool) // masters
-	gone, err := j.eachMaster(func(n *node) error {
-		here, err := j.lookAtMaster(n, r)
+	gone, err := j.lookAtAll(func(n *node, after func(seen int)) error {
+		here, err := j.lookAtMaster(n, r, after)
 		held = append(held, here...)
 		seen[n.address] = err == nil
 		return err
@@ -57,7 +57,7 @@ func (j *job) lookAt(r *ranking) ([]away, error) {
 }
 
 // lookAtMaster finds the sessions that are held, and then looks at all that are known.
-func (j *job) lookAtMaster(n *node, r *ranking) (held []holder, _ error) {
+func (j *job) lookAtMaster(n *node, r *ranking, after func(seen int)) (held []holder, _ error) {
 	err := n.sweep(j.ctx, j.pattern(".lock"), search, func(keys []string) (bool, error) {
 		for _, key := range keys {
 			if what, id := j.parseKey(key); what == lock {
@@ -65,7 +65,7 @@ func (j *job) lookAtMaster(n *node, r *ranking) (held []holder, _ error) {
 			}
 		}
 		return true, nil
-	}, func(int) {})
+	}, after)
 	if err != nil {
 		return nil, err
 	}

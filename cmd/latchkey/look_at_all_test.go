@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// On a terminal a bar shows the progress of the first look on stderr. It is gone before the first picture, and later looks
+// have none.
+func TestTheFirstLookShowsProgress(t *testing.T) {
+	s, st := withRedis(t)
+	guests(t, st, 200)
+	for _, args := range [][]string{{"locks"}, {"top", "--count", "2"}, {"watch"}} {
+		terminal, end, err := pty.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer terminal.Close()
+		c := calling(t, s.URL, args...)
+		c.Stderr = end
+		stdout, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture := make([]byte, 1000)
+		if _, err := stdout.Read(picture); err != nil {
+			t.Fatal(err)
+		}
+		if args[0] == "watch" {
+			_ = c.Process.Signal(os.Interrupt)
+		}
+		_, _ = io.Copy(io.Discard, stdout)
+		if err := c.Wait(); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		end.Close()
+		all, _ := io.ReadAll(terminal) // the error says that the other end is closed
+		shown := string(all)
+		contains(t, shown, "\r[", " of 200 keys")
+		if !strings.HasSuffix(shown, "\r\x1b[K") || strings.Count(shown, "\x1b[K") != 1 {
+			t.Errorf("%q: it is left, or comes again: %q", args, shown)
+		}
+	}
+}
