@@ -48,14 +48,15 @@ func (j *job) openScreen() *screen {
 	return s
 }
 
-// endByKey ends the command by q, or by Ctrl-C, which is an ordinary key now. Other keys do nothing, and are not shown.
+// endByKey ends the command by q, or by Ctrl-C or Ctrl-\, which are ordinary keys now. Other keys do nothing, and are not
+// shown.
 func (s *screen) endByKey() {
-	const ctrlC = 3
+	const ctrlC, ctrlBackslash = 3, 28
 	for key := make([]byte, 1); ; {
 		if n, err := os.Stdin.Read(key); n == 0 || err != nil {
 			return
 		}
-		if key[0] == 'q' || key[0] == ctrlC {
+		if key[0] == 'q' || key[0] == ctrlC || key[0] == ctrlBackslash {
 			s.cancel()
 		}
 	}

@@ -163,6 +163,9 @@ func TestTheTerminalIsRestored(t *testing.T) {
 	for how, end := range map[string]func(c *terminal) error{
 		"q":       func(c *terminal) error { _, err := c.master.WriteString("q"); return err },
 		"Ctrl-C":  func(c *terminal) error { _, err := c.master.WriteString("\x03"); return err },
+		"Ctrl-\\": func(c *terminal) error { _, err := c.master.WriteString("\x1c"); return err },
+		"SIGHUP":  func(c *terminal) error { return c.Process.Signal(syscall.SIGHUP) },
+		"SIGQUIT": func(c *terminal) error { return c.Process.Signal(syscall.SIGQUIT) },
 		"SIGINT":  func(c *terminal) error { return c.Process.Signal(os.Interrupt) },
 		"SIGTERM": func(c *terminal) error { return c.Process.Signal(syscall.SIGTERM) },
 	} {

@@ -103,6 +103,30 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// Under nohup a terminal that hangs up does not end a command.
+func TestWatchUnderNohup(t *testing.T) {
+	s, _ := withRedis(t)
+	c := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" watch --json`, program)
+	c.Env = append(os.Environ(), redisVariable+"="+s.URL)
+	stdout, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := running{c, bufio.NewReader(stdout), bufio.NewReader(strings.NewReader(""))}
+	r.look(t)
+	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	r.look(t)
+	r.look(t)
+	if r.end(t, syscall.SIGTERM); c.ProcessState.ExitCode() != exitOK {
+		t.Errorf("exit %d", c.ProcessState.ExitCode())
+	}
+}
+
 // While Redis is unavailable or silent, watch says so once and goes on. It can be interrupted then, too.
 func TestWatchWhileRedisIsAway(t *testing.T) {
 	s, _ := withRedis(t)
