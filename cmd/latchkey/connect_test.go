@@ -123,7 +123,7 @@ func TestTheMasterBehindSentinels(t *testing.T) {
 	master := s.Addr + " (master " + redistest.MasterName + "): "
 	j := connected(t, "locks", url)
 	s.Stop(t)
-	if _, err := j.eachMaster(func(n *node) error { return n.do(t.Context(), "DBSIZE").Error() }); err == nil || !strings.HasPrefix(err.Error(), "redis at "+master) {
+	if _, err := j.lookAtAll(func(n *node, _ func(int)) error { return n.do(t.Context(), "DBSIZE").Error() }); err == nil || !strings.HasPrefix(err.Error(), "redis at "+master) {
 		t.Errorf("it was connected: %v", err)
 	}
 	for _, args := range [][]string{{"locks"}, {"list", "--user", "ann"}, {"show", first}, {"stats"}, {"end", first}} {

@@ -11,12 +11,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-const doctorAbout = `Compares Redis with the settings in store/REDIS.md: version, policy and use of
+const doctorAbout = `Compares Redis with the settings that Latchkey needs: version, policy and use of
 memory, persistence, replicas, rights, round trip, clock; each node of a
 cluster, each Sentinel. A line with "wrong" says what to set, and makes the exit
 status 1. A line with "note" depends on your needs. A command below a line is
 for that node, or for a shell if it begins with redis-cli. Nothing is changed.
-store/SYMPTOMS.md says what mistakes look like in a program's log.
+What mistakes look like in a program's log:
+` + pages + `store/SYMPTOMS.md
 `
 
 // The levels of a finding.

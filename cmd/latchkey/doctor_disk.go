@@ -28,7 +28,7 @@ func (d *diagnosis) persistence() {
 // disk checks that Redis could write to its disk: otherwise it refuses writes.
 func (d *diagnosis) disk() {
 	if d.number("loading") == 1 {
-		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait (store/SYMPTOMS.md#loading)")
+		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait ("+pages+"store/SYMPTOMS.md#loading)")
 	}
 	well := true
 	for _, write := range []struct{ name, again string }{
@@ -41,7 +41,7 @@ func (d *diagnosis) disk() {
 			continue
 		}
 		well = false
-		f := d.say(wrong, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused (store/SYMPTOMS.md#misconf)", write.name, status)
+		f := d.say(wrong, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused ("+pages+"store/SYMPTOMS.md#misconf)", write.name, status)
 		if write.again != "" {
 			f.Text += "; then let it try again"
 			f.do(write.again)

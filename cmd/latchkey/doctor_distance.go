@@ -76,7 +76,7 @@ func (d *diagnosis) judgeDistance(took []time.Duration) {
 	case fastest <= farAway && slowest > blocked:
 		short, _ := slices.BinarySearch(took, blocked+1)
 		d.say(note, name, "%d of %d round trips took more than %v, up to %v, and the fastest less than %v: something blocks Redis at times: "+
-			"SLOWLOG GET 10 shows slow commands; if none is new, see store/SYMPTOMS.md#slow-redis",
+			"SLOWLOG GET 10 shows slow commands; if none is new, see "+pages+"store/SYMPTOMS.md#slow-redis",
 			len(took)-short, len(took), blocked, slowest.Round(time.Millisecond), farAway)
 		return
 	case median <= farAway:
@@ -94,5 +94,5 @@ func (d *diagnosis) judgeDistance(took []time.Duration) {
 		}
 	}
 	d.say(level, name, "a round trip takes more than %v, and most requests need two: run doctor on the program's machine; if it says so there, too, "+
-		"put the program nearer to Redis, or find out what delays Redis (store/SYMPTOMS.md#slow-redis)", exceeded)
+		"put the program nearer to Redis, or find out what delays Redis ("+pages+"store/SYMPTOMS.md#slow-redis)", exceeded)
 }

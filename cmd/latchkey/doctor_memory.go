@@ -49,7 +49,7 @@ func (d *diagnosis) memory() {
 	case most == 0:
 		d.say(note, name, "maxmemory is not set: set it below the machine's memory (CONFIG SET maxmemory), so that a full Redis refuses writes, and is not killed")
 	case used > most/4*3:
-		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats, store/SYMPTOMS.md#full)",
+		d.say(wrong, name, "used_memory is %s, %d %% of maxmemory: set maxmemory higher, or find out what fills it (latchkey stats, "+pages+"store/SYMPTOMS.md#full)",
 			size(float64(used)), 100*used/most).set(name, strconv.FormatInt(2*max(used, most), 10))
 	default:
 		d.say(fine, name, "used_memory is %s, %d %% of maxmemory", size(float64(used)), 100*used/most)
@@ -66,7 +66,7 @@ func (d *diagnosis) evictions() {
 	case d.info["maxmemory_policy"] == "noeviction":
 		d.say(note, "evicted_keys", "evicted_keys is %d, from before maxmemory-policy was noeviction: CONFIG RESETSTAT sets it to 0", n).do("CONFIG RESETSTAT")
 	default:
-		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out (store/SYMPTOMS.md#evicted)", n).
+		d.say(wrong, "evicted_keys", "evicted_keys is %d: set maxmemory-policy to noeviction; some users were logged out ("+pages+"store/SYMPTOMS.md#evicted)", n).
 			do("CONFIG SET maxmemory-policy noeviction", "CONFIG RESETSTAT")
 	}
 }
@@ -80,7 +80,7 @@ func (d *diagnosis) connections() {
 	default:
 		f := d.say(note, "rejected_connections", "rejected_connections is %d since the start, or since CONFIG RESETSTAT: maxclients is %s; "+
 			"it must allow three connections for each process, and those of other clients, and the operating system's limit of open files must allow them "+
-			"(store/SYMPTOMS.md#maxclients)",
+			"("+pages+"store/SYMPTOMS.md#maxclients)",
 			n, cmp.Or(d.info["maxclients"], "too low"))
 		if most := d.number("maxclients"); most > 0 && d.number("connected_clients") > most/2 { // else it was perhaps raised since then
 			f.set("maxclients", strconv.FormatInt(2*most, 10))

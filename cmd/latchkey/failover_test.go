@@ -80,7 +80,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 	c := redistest.NewCluster(t, 1, 1)
 	j := connected(t, "stats", "redis://"+c.Nodes[0].Addr)
 	reads := 0
-	_, err := j.eachMaster(func(n *node) error {
+	_, err := j.lookAtAll(func(n *node, _ func(int)) error {
 		reads++
 		c.Failover(t, c.Nodes[1])
 		redistest.Eventually(t, "it is demoted", func() bool { return !c.Nodes[0].IsMaster(t) })
@@ -89,7 +89,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 	if reads != 1 || err == nil || !strings.Contains(err.Error(), errDemoted.Error()) {
 		t.Errorf("%d reads: %v", reads, err)
 	}
-	gone, err := j.eachMaster(func(n *node) error {
+	gone, err := j.lookAtAll(func(n *node, _ func(int)) error {
 		if n.address != c.Nodes[1].Addr {
 			t.Errorf("the master is %s", n.address)
 		}

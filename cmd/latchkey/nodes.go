@@ -45,18 +45,9 @@ func printAway(w io.Writer, gone []away) {
 	}
 }
 
-// eachMaster calls f for one master after another: for those of a cluster, or for the only server. If a master
-// cannot be asked, or f returns an error, the master is in the result, with the reason, and f must leave out what
-// it has found there. If no master could be asked, that is an error.
-func (j *job) eachMaster(f func(n *node) error) ([]away, error) {
-	masters, err := j.redis.masters(j.ctx)
-	if err != nil {
-		return nil, err
-	}
-	return j.each(masters, f)
-}
-
-// each is eachMaster for masters that are known already.
+// each calls f for one master after another: for those of a cluster, or for the only server. If a master cannot be
+// asked, or f returns an error, the master is in the result, with the reason, and f must leave out what it has found
+// there. If no master could be asked, that is an error.
 func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	gone, failures := []away{}, []error{}
 	for _, n := range masters {

@@ -120,7 +120,7 @@ func TestStatsLeavesOutWhatFailed(t *testing.T) {
 	s.Do(t, "ACL", wordsOf("SETUSER operator on >pw ~* &* +@all -getrange")...)
 	j := connected(t, "stats", "redis://operator:pw@"+s.Addr)
 	counted := &survey{job: j, bar: newProgress(nil, 0)}
-	_, err := j.eachMaster(counted.count)
+	_, err := j.lookAtAll(func(n *node, _ func(int)) error { return counted.count(n) })
 	if err == nil || len(counted.nodes) > 0 || counted.all.Held != 0 {
 		t.Errorf("%v: %+v", err, counted.all)
 	}

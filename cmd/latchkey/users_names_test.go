@@ -35,7 +35,7 @@ func counted(t *testing.T, args ...string) (*census, *bytes.Buffer) {
 	var stderr bytes.Buffer
 	out := streams{Writer: bufio.NewWriter(io.Discard), stderr: &stderr}
 	c := &census{job: &job{ctx: t.Context(), options: o, redis: r, out: out}, store: st, bar: newProgress(&stderr, 0)}
-	if _, err := c.eachMaster(c.count); err != nil {
+	if _, err := c.lookAtAll(func(n *node, _ func(int)) error { return c.count(n) }); err != nil {
 		t.Fatal(err)
 	}
 	c.cut(c.limit)
