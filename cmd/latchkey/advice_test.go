@@ -69,6 +69,7 @@ var notFollowed = []string{
 	"set both by NTP",        // it would change the machine's clock
 	"loading is 1",           // waiting is all there is to do
 	"though all slots are",   // it lasts for two seconds: see TestSlotsInAFailover
+	"not replied to INFO",    // it takes half a minute
 }
 
 // form matches the texts that have a format.
@@ -398,7 +399,7 @@ var mistakes = []mistake{
 	// Round trips.
 	{"a round trip takes more than 20ms", farFrom(15 * time.Millisecond)},
 	{"a round trip takes more than 200ms", farFrom(150 * time.Millisecond)},
-	{"something blocks Redis", func(t *testing.T) (string, []string, func(finding) []string) {
+	{"Something delays Redis", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t, "--enable-debug-command", "yes")
 		stop := blocking(s, 300*time.Millisecond)
 		t.Cleanup(stop)
@@ -609,7 +610,7 @@ var mistakes = []mistake{
 		replicas[0].Stop(t)
 		return sentinelsURL(sentinel), nil, func(f finding) []string {
 			_, advice, _ := strings.Cut(f.Text, "gone for good, run ")
-			advice, _, _ = strings.Cut(advice, " on each")
+			advice, _, _ = strings.Cut(advice, " on one")
 			obey(t, f.Node, advice)
 			return nil
 		}
@@ -619,6 +620,24 @@ var mistakes = []mistake{
 		order(t, sentinel, "SENTINEL", "SET", redistest.MasterName, "down-after-milliseconds", 2000)
 		replicas[0].Pause(t)
 		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Resume(t); return nil }
+	}},
+	{"replies, but not as this Sentinel needs it", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		replicas[0].Do(t, "CONFIG", "SET", "requirepass", "new")
+		replicas[0].Do(t, "CLIENT", "KILL", "TYPE", "normal")
+		return sentinelsURL(sentinel), nil, func(finding) []string {
+			order(t, sentinel, "SENTINEL", "SET", redistest.MasterName, "auth-pass", "new")
+			return nil
+		}
+	}},
+	{"this Sentinel lacks a connection to the replica", func(t *testing.T) (string, []string, func(finding) []string) {
+		_, replicas, sentinel := watched(t, 1, 1)
+		replicas[0].Do(t, "ACL", "SETUSER", "default", "-subscribe")
+		replicas[0].Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
+		return sentinelsURL(sentinel), nil, func(finding) []string {
+			replicas[0].Do(t, "ACL", "SETUSER", "default", "+subscribe")
+			return nil
+		}
 	}},
 	{"never takes over, since its replica-priority is 0", func(t *testing.T) (string, []string, func(finding) []string) {
 		_, replicas, sentinel := watched(t, 1, 1)

@@ -11,16 +11,31 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// explainedBehind explains an error behind Sentinels, if the master that they name cannot be reached now. The client's
-// error may be that of a Sentinel that is away, although another one names the master.
+// explainedBehind explains an error of a client behind Sentinels. If the master cannot be reached, the error names it: the
+// client's own error may be about a Sentinel that is away.
 func (r *redis) explainedBehind(ctx context.Context, err error) error {
-	masters, gone := r.namedMasters(ctx)
+	wait := r.o.Timeout
+	if isTimeout(err) { // the command has waited long enough: servers that reply do so soon
+		wait /= 4
+	}
+	asking, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	masters, gone := r.namedMasters(asking)
+	also := ""
+	if len(gone) > 0 {
+		also = "; Sentinels that are away: " + strings.Join(gone, ", ")
+	}
 	var all []failure
 	for _, address := range masters {
-		client, failed := r.toMaster(ctx, address)
+		// Its own time: a Sentinel that is away may have used up that of the Sentinels.
+		dialling, cancel := context.WithTimeout(ctx, wait)
+		client, failed := r.toMaster(dialling, address)
+		cancel()
 		if failed == nil { // so it is something else
 			client.Close()
-			return r.explained(err)
+			f, _ := errors.AsType[failure](r.explained(err))
+			f.also = also
+			return f
 		}
 		if f, ok := errors.AsType[failure](r.explainedOfMaster(failed, address)); ok {
 			all = append(all, f)
@@ -30,9 +45,7 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 		return r.explained(err)
 	}
 	f := all[0] // if they do not agree, each of them has a line of doctor
-	if len(gone) > 0 {
-		f.also = "; Sentinels that are away: " + strings.Join(gone, ", ")
-	}
+	f.also = also
 	return f
 }
 

@@ -140,6 +140,26 @@ func TestTheMasterBehindSentinels(t *testing.T) {
 	contains(t, call(t, url, "doctor", "--timeout", "1s").stdout, s.Addr+"  the master cannot be reached: no reply within 1s: see whether it is stopped")
 }
 
+// Sentinels that do not reply are no reason to say that of the master.
+func TestFrozenSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	frozen := func() string { // it takes connections, and never replies
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l.Addr().String()
+	}
+	url := sentinelsURL(frozen(), frozen(), redistest.Sentinel(t, s, 1))
+	for _, args := range [][]string{{"list", "--user", "ann"}, {"end", first}, {"locks"}} {
+		if r := call(t, url, append(args, "--timeout", "500ms")...); strings.Contains(r.stderr, s.Addr) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
 // If no Sentinel replies, nobody knows the master, and doctor says nothing of it.
 func TestDoctorWithoutSentinels(t *testing.T) {
 	t.Parallel()

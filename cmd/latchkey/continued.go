@@ -12,20 +12,15 @@ import (
 // isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columns returns the width of stdout, or 0 if it is no terminal.
 func (s streams) columns() int {
-	terminal, ok := s.stdout.(*os.File)
-	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+	if !isTerminal(s.stdout) {
 		return 0
 	}
-	width, _ := sizeOf(terminal)
+	width, _ := sizeOf(s.stdout.(*os.File))
 	return width
 }
 
@@ -98,8 +93,12 @@ func continued(line string, width int) (parts []string) {
 		if end <= max(begin, len(fits)/2) {
 			end = strings.LastIndex(fits, " ")
 		}
-		if end <= begin {
-			return append(parts, line)
+		if end <= begin { // a word is too long
+			after := strings.IndexByte(line[len(fits):], ' ')
+			if after < 0 {
+				return append(parts, line)
+			}
+			end = len(fits) + after
 		}
 		parts = append(parts, strings.TrimRight(line[:end], " "))
 		line = indent + strings.TrimLeft(line[end:], " ")

@@ -172,7 +172,7 @@ func (j *job) diagnose(d *diagnosis) ([]finding, error) {
 		d.unreachable(n.explained(err))
 		return d.findings, nil
 	case isRefused(err) && n.client != nil:
-		// wrong, since otherwise a script would take it for well checked
+		// wrong, since a script would otherwise believe that all was checked
 		d.say(wrong, "info", "INFO is refused, so most settings are not checked: use a Redis user that may run it (%s)", err)
 	case err != nil && d.inCluster():
 		d.unreachable(n.explained(err))

@@ -16,8 +16,8 @@ const (
 	tooFar  = 200 * time.Millisecond
 )
 
-// blocked is so long for a round trip, if another one is not even farAway, that something has blocked Redis.
-const blocked = 5 * farAway
+// A round trip longer than delayed, beside one within farAway, means that something has delayed it.
+const delayed = 5 * farAway
 
 // distances are the round trips that are told apart. A finding names the longest that is exceeded, so that nodes
 // that are about equally far share a line.
@@ -66,21 +66,21 @@ func timed(ctx context.Context, ping func() error) (took []time.Duration, _ erro
 	return took, nil
 }
 
-// judgeDistance judges by the median, unless Redis is near and was blocked. It is only wrong if each round trip took too
+// judgeDistance judges by the median, unless Redis is near and some round trips were delayed. It is only wrong if each round trip took too
 // long: a busy machine, or a slow command of another program, delays some of them.
 func (d *diagnosis) judgeDistance(took []time.Duration) {
 	const name = "round_trip"
 	slices.Sort(took)
 	fastest, median, slowest := took[0], took[len(took)/2], took[len(took)-1]
 	switch {
-	case fastest <= farAway && slowest > blocked:
-		short, _ := slices.BinarySearch(took, blocked+1)
-		d.say(note, name, "%d of %d round trips took more than %v, up to %v, and the fastest less than %v: something blocks Redis at times: "+
+	case fastest <= farAway && slowest > delayed:
+		short, _ := slices.BinarySearch(took, delayed+1)
+		d.say(note, name, "%d of %d round trips took more than %v, up to %v, and the fastest at most %v. Something delays Redis, the network or this machine at times: "+
 			"SLOWLOG GET 10 shows slow commands; if none is new, see "+pages+"store/SYMPTOMS.md#slow-redis",
-			len(took)-short, len(took), blocked, slowest.Round(time.Millisecond), farAway)
+			len(took)-short, len(took), delayed, slowest.Round(time.Millisecond), farAway)
 		return
 	case median <= farAway:
-		d.say(fine, name, "half of %d round trips took less than %v, and none more than %v", len(took), farAway, blocked)
+		d.say(fine, name, "half of %d round trips took at most %v, and none more than %v", len(took), farAway, delayed)
 		return
 	}
 	level := note

@@ -47,7 +47,7 @@ func (d *diagnosis) replicas() {
 		if d.redis.option.Sentinel.MasterSet != "" { // then the Sentinels' findings say what it is for
 			level = fine
 		}
-		d.say(level, "replicas", "it has no replica: add one; otherwise its sessions are unavailable while it is down, and lost if its disk is lost")
+		d.say(level, "replicas", "it has no replica: %s; otherwise its sessions are unavailable while it is down, and lost if its disk is lost", d.another("add one", n))
 		if least, ok := d.config("min-replicas-to-write"); ok && least != "0" {
 			d.say(wrong, "min-replicas-to-write", "min-replicas-to-write is %s, and there is no replica: "+
 				"writes are refused (NOREPLICAS): %s, or set it to 0", least, d.another("add a replica", n)).set("min-replicas-to-write", "0")

@@ -21,6 +21,13 @@ func (s standby) ms(field string) int64 {
 // second, and begins anew after a failover.
 const aMoment = 2000
 
+// In milliseconds: a Sentinel lets no replica take over whose last good reply to PING, or to INFO, is older
+// (sentinelSelectSlave in Redis's sentinel.c: five periods of PING, three of INFO).
+const (
+	oldestPing = 5_000
+	oldestInfo = 30_000
+)
+
 // standbys checks that a replica can take over, and that none is missing.
 func (d *diagnosis) standbys(name string) {
 	replies, err := d.node.do(d.ctx, "SENTINEL", "REPLICAS", name).ToArray()
@@ -54,18 +61,30 @@ func (d *diagnosis) standbys(name string) {
 // standby examines one replica, and returns why it cannot take over. The rules are those of the Sentinel, by which a
 // replica needs no connection to the master: a dead master has none.
 func (d *diagnosis) standby(name string, s standby) (unable string) {
-	gone := "; or, if it is gone for good, run SENTINEL RESET " + name + " on each Sentinel, one after another"
+	gone := "; or, if it is gone for good, run SENTINEL RESET " + name + " on one Sentinel after another, 10 s apart"
 	if d.masterAway() { // from which a Sentinel learns its replicas again after a reset
 		gone = ""
 	}
 	const check = "sentinel_replica"
 	switch address := s.address(); {
-	case hasFlag(s["flags"], "disconnected") && (hasFlag(s["flags"], "s_down") || s.ms("last-ok-ping-reply") > aMoment):
+	case s["runid"] == "" && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment:
+		return "" // the Sentinel has just learned of it
+	case s.ms("last-ping-reply")+aMoment < s.ms("last-ok-ping-reply") && s.ms("last-ping-reply") <= oldestPing:
+		d.say(wrong, check, "the replica %s replies, but not as this Sentinel needs it: check its sentinel auth-user and auth-pass, and the rights of that user", address)
+		return "refuses the Sentinel"
+	case hasFlag(s["flags"], "disconnected") && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment:
+		d.say(wrong, check, "this Sentinel lacks a connection to the replica %s now: run doctor again in some seconds; "+
+			"if this line stays, check its sentinel auth-user and auth-pass, and whether that user may subscribe to __sentinel__:hello", address)
+		return "has no connection to the Sentinel"
+	case hasFlag(s["flags"], "disconnected"):
 		d.say(wrong, check, "the replica %s is down: start it%s", address, gone)
 		return "is down"
-	case hasFlag(s["flags"], "s_down"):
+	case hasFlag(s["flags"], "s_down") || s.ms("last-ok-ping-reply") > oldestPing:
 		d.say(wrong, check, "the replica %s does not reply: see whether it is stopped or overloaded%s", address, gone)
 		return "does not reply"
+	case s.ms("info-refresh") > oldestInfo:
+		d.say(wrong, check, "the replica %s has not replied to INFO for %d s: see whether the Sentinel's user may run INFO there", address, s.ms("info-refresh")/1000)
+		return "does not reply to INFO"
 	case s["slave-priority"] == "0":
 		d.say(note, check, "the replica %s never takes over, since its replica-priority is 0: unless that is intended, set it to 100", address)
 		return "has replica-priority 0"
@@ -73,8 +92,7 @@ func (d *diagnosis) standby(name string, s standby) (unable string) {
 		d.say(wrong, check, "the replica %s has had no connection to the master for too long to take over: "+
 			"bring the master back; if it runs, check masteruser and masterauth, and the replica's log", address)
 		return "has had no connection to the master for too long"
-	case s["master-link-status"] != "ok" && s["runid"] != "" && !d.masterAway() && !d.inFailover():
-		// Without a runid it was not asked yet.
+	case s["master-link-status"] != "ok" && !d.masterAway() && !d.inFailover():
 		d.say(wrong, check, "the replica %s has no connection to the master, as this Sentinel saw it up to 10 s ago: wait 10 s, and run doctor again; "+
 			"if this line stays, check masteruser and masterauth, and the replica's log", address)
 	}

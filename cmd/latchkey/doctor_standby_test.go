@@ -17,6 +17,7 @@ func watched(t *testing.T, replicas, quorum int) (master *redistest.Server, foll
 	}
 	redistest.Eventually(t, "all follow", func() bool { return strings.Count(info(t, master), "state=online") == replicas })
 	sentinel = redistest.Sentinel(t, master, quorum)
+	order(t, sentinel, "SENTINEL", "DEBUG", "INFO-PERIOD", 1000) // instead of 10 s
 	await(t, "the Sentinel has seen them", func() bool {
 		seen := 0
 		for _, s := range standbysOf(t, sentinel) {
@@ -84,11 +85,15 @@ func TestStandby(t *testing.T) {
 		"the master is down":           {"s_down,master,disconnected", "60000", replica("master-link-status", "err", "master-link-down-time", "65000"), "", "", ""},
 		"it had lost the master":       {"s_down,o_down,master", "5000", replica("master-link-status", "err", "master-link-down-time", "56000"), "too long", wrong, "bring the master back"},
 		"it is promoted":               {"master,failover_in_progress", "", replica("flags", "slave,promoted", "master-link-status", "err"), "", "", ""},
-		"it is down":                   {"master", "", replica("flags", "s_down,slave,disconnected"), "is down", wrong, "start it; or, if it is gone for good, run SENTINEL RESET m on each"},
-		"it has just died":             {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "3000"), "is down", wrong, "is down"},
+		"it is down":                   {"master", "", replica("flags", "s_down,slave,disconnected", "last-ok-ping-reply", "9000", "last-ping-reply", "9000"), "is down", wrong, "start it; or, if it is gone for good, run SENTINEL RESET m on one"},
+		"it has just died":             {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "3000", "last-ping-reply", "3000"), "is down", wrong, "is down"},
 		"not connected yet":            {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "50", "runid", "", "master-link-status", "err"), "", "", ""},
 		"it is frozen":                 {"master", "", replica("flags", "s_down,slave"), "does not reply", wrong, "see whether it is stopped"},
-		"both are down":                {"s_down,master", "100", replica("flags", "s_down,slave,disconnected"), "is down", wrong, "is down: start it"},
+		"both are down":                {"s_down,master", "100", replica("flags", "s_down,slave,disconnected", "last-ok-ping-reply", "9000", "last-ping-reply", "9000"), "is down", wrong, "is down: start it"},
+		"it has just frozen":           {"master", "", replica("last-ok-ping-reply", "6000", "last-ping-reply", "6000"), "does not reply", wrong, "see whether it is stopped"},
+		"it refuses the Sentinel":      {"master", "", replica("flags", "s_down,slave,disconnected", "last-ok-ping-reply", "6000", "last-ping-reply", "800"), "refuses", wrong, "auth-pass"},
+		"it refuses SUBSCRIBE":         {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "800", "last-ping-reply", "800"), "no connection", wrong, "subscribe"},
+		"it refuses INFO":              {"master", "", replica("last-ok-ping-reply", "800", "last-ping-reply", "800", "info-refresh", "31000"), "INFO", wrong, "may run INFO"},
 		"it is not meant to take over": {"master", "", replica("slave-priority", "0"), "replica-priority 0", note, "set it to 100"},
 	} {
 		d := &diagnosis{job: &job{}, node: &node{}, info: map[string]string{"flags": c.flags, "s-down-time": c.downFor, "down-after-milliseconds": "5000"}}

@@ -1,8 +1,7 @@
 package main
 
-// lookAtAll is each for all masters, and an f that looks at all keys, and calls after with how many it has looked at on its
-// master.
-// On a terminal a bar shows the progress of the first look, until it has ended. Later looks have a picture before them.
+// lookAtAll calls f for each master. f looks at all keys there, and calls after with how many it has seen so far. On a
+// terminal a bar shows the progress of the first look, until it has ended. Later looks have a picture before them.
 func (j *job) lookAtAll(f func(n *node, after func(seen int)) error) ([]away, error) {
 	masters, err := j.redis.masters(j.ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/creack/pty"
 )
 
@@ -47,5 +48,22 @@ func TestTheFirstLookShowsProgress(t *testing.T) {
 		if !strings.HasSuffix(shown, "\r\x1b[K") || strings.Count(shown, "\x1b[K") != 1 {
 			t.Errorf("%q: it is left, or comes again: %q", args, shown)
 		}
+	}
+}
+
+// Without a total there is no bar, and the command works as in a pipe.
+func TestTheFirstLookWithoutATotal(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--rename-command", "DBSIZE", "")
+	terminal, end, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	defer end.Close()
+	c := calling(t, s.URL, "locks")
+	c.Stderr = end
+	if out, err := c.Output(); err != nil || !strings.Contains(string(out), "no session") {
+		t.Errorf("%q, %v", out, err)
 	}
 }

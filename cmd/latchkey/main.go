@@ -25,12 +25,13 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	context.AfterFunc(ctx, stop) // a second signal ends a command that is stuck, such as one whose output nobody reads
 	code := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// endings are the signals that end a command well, so that it leaves the terminal as it was. Under nohup SIGHUP is none.
+// endings are the signals that end a command well, so that it leaves the terminal as it was. Under nohup SIGHUP stays ignored.
 func endings() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -362,6 +362,7 @@ func inhabited(t *testing.T, args ...string) *redistest.Server {
 	st := opened(t, s.URL, store.Options{Timeout: 20 * time.Second})
 	begin(t, st, first, "{}")
 	login(t, st, "ann", "Firefox", 1)
+	st.Close()
 	return s
 }
 
@@ -373,19 +374,15 @@ func frozen(t *testing.T) string {
 
 func atMaxclients(t *testing.T) string {
 	s := inhabited(t, "--maxclients", "20")
-	for range 40 {
-		conn, err := net.Dial("tcp", s.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-	}
+	redistest.Eventually(t, "the store has gone: its connection would make room later", func() bool {
+		return strings.Contains(info(t, s), "connected_clients:1\r")
+	})
 	redistest.Eventually(t, "no client is let in", func() bool {
 		conn, err := redigo.Dial("tcp", s.Addr)
 		if err != nil {
 			return false
 		}
-		defer conn.Close()
+		t.Cleanup(func() { conn.Close() })
 		_, err = conn.Do("PING")
 		return err != nil
 	})

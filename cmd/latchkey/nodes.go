@@ -80,7 +80,7 @@ func (j *job) countKeys(masters []*node) (keys int64) {
 			continue
 		}
 		size, err := n.do(j.ctx, "DBSIZE").AsInt64()
-		if !isNoPermission(err) {
+		if !isRefused(err) { // it may be renamed, or not permitted: then there is no total
 			n.err = n.explained(err)
 		}
 		keys += size
@@ -229,13 +229,13 @@ func (r *redis) explainedFor(ctx context.Context, err error, key string) error {
 	if err == nil || r.client.Mode() == rueidis.ClientModeStandalone {
 		return r.explained(err)
 	}
+	if r.client.Mode() == rueidis.ClientModeSentinel {
+		return r.explainedBehind(ctx, err)
+	}
 	if isTimeout(err) { // the command has waited long enough: nodes that reply do so soon
 		soon, cancel := context.WithTimeout(ctx, r.o.Timeout/4)
 		defer cancel()
 		ctx = soon
-	}
-	if r.client.Mode() == rueidis.ClientModeSentinel {
-		return r.explainedBehind(ctx, err)
 	}
 	masters, unknown := r.masters(ctx)
 	if unknown != nil {

@@ -34,9 +34,13 @@ func table(w io.Writer, width int, rows [][]string) {
 	}
 	longest, most := longestCells(rows), widestCell
 	if width > 0 && lineWidth(longest, most) > width {
-		rows = slices.Concat(inTwoLines(rows[0]), rows[1:])
-		longest = longestCells(rows)
-		for most > narrowestCell && lineWidth(longest, most) > width {
+		two := slices.Concat(inTwoLines(rows[0]), rows[1:])
+		if lineWidth(longestCells(two), narrowestCell) <= width {
+			rows, longest = two, longestCells(two)
+		} else { // lines are continued, of which each has room for one cell
+			most = min(most, max(narrowestCell, width-len("    ")))
+		}
+		for lineWidth(longest, narrowestCell) <= width && lineWidth(longest, most) > width {
 			most--
 		}
 	}
