@@ -47,7 +47,9 @@ type watch struct {
 }
 
 type watchShard struct {
-	mu      sync.Mutex   // guards entries, and the place of each request that belongs to this shard. With it held, only notes for observers are taken
+	// mu guards entries, and the place of each request that belongs to this shard. Of other mutexes, only those of a request's
+	// identity and observation are locked behind it.
+	mu      sync.Mutex
 	entries []watchEntry // in no order
 	_       [32]byte     // so that two shards do not share a cache line
 }
