@@ -16,7 +16,7 @@ import (
 // While the request may hold its session, notes are kept. They are told after a commit that comes before the handler
 // returns, as for a stream, or at the end. What happens to a stream after its commit is told as it happens, by the
 // observers' backlogs: an observer that blocks would keep the stream's handler from ending. Only that the session has
-// ended is told at the end.
+// ended is told by the request itself: at its next commit, or at the end.
 type observation struct {
 	context.Context // of the request as it came in, in its task of the execution trace
 	sessions        *Sessions

@@ -199,8 +199,8 @@ type ExchangeEvent struct {
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open, which ends the request's context. This is told when the
-//	                          handler has returned
+//	ended_open                it ended while a request had it open, which ends the request's context. The request
+//	                          tells it at its next commit, or when its handler has returned
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock

@@ -33,7 +33,7 @@ import (
 // watch_rounds.go says when the watch asks, and what an answer may do.
 //
 // A shard's mutex is never held during a round trip, nor while a context ends, which may call code of the application.
-// It is locked last: a request enters with request.mu held.
+// It is locked behind request.mu: a request enters with that held.
 type watch struct {
 	store  *records.Engine
 	terms  records.Terms

@@ -70,6 +70,7 @@ var notFollowed = []string{
 	"loading is 1",           // waiting is all there is to do
 	"though all slots are",   // it lasts for two seconds: see TestSlotsInAFailover
 	"not replied to INFO",    // it takes half a minute
+	"never replied to INFO",  // so does this
 }
 
 // form matches the texts that have a format.

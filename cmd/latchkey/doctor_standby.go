@@ -22,7 +22,8 @@ func (s standby) ms(field string) int64 {
 const aMoment = 2000
 
 // In milliseconds: a Sentinel lets no replica take over whose last good reply to PING, or to INFO, is older
-// (sentinelSelectSlave in Redis's sentinel.c: five periods of PING, three of INFO).
+// (sentinelSelectSlave in Redis's sentinel.c: five periods of PING, three of INFO). While the master is down, it wants a newer
+// INFO, and asks for it more often: such a limit would be wrong just after the master has died.
 const (
 	oldestPing = 5_000
 	oldestInfo = 30_000
@@ -67,7 +68,7 @@ func (d *diagnosis) standby(name string, s standby) (unable string) {
 	}
 	const check = "sentinel_replica"
 	switch address := s.address(); {
-	case s["runid"] == "" && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment:
+	case s["runid"] == "" && s.ms("role-reported-time") <= oldestInfo && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment:
 		return "" // the Sentinel has just learned of it
 	case s.ms("last-ping-reply")+aMoment < s.ms("last-ok-ping-reply") && s.ms("last-ping-reply") <= oldestPing:
 		d.say(wrong, check, "the replica %s replies, but not as this Sentinel needs it: check its sentinel auth-user and auth-pass, and the rights of that user", address)
@@ -82,6 +83,9 @@ func (d *diagnosis) standby(name string, s standby) (unable string) {
 	case hasFlag(s["flags"], "s_down") || s.ms("last-ok-ping-reply") > oldestPing:
 		d.say(wrong, check, "the replica %s does not reply: see whether it is stopped or overloaded%s", address, gone)
 		return "does not reply"
+	case s["runid"] == "": // it comes with the first reply to INFO
+		d.say(wrong, check, "the replica %s has never replied to INFO: see whether the Sentinel's user may run INFO there", address)
+		return "does not reply to INFO"
 	case s.ms("info-refresh") > oldestInfo:
 		d.say(wrong, check, "the replica %s has not replied to INFO for %d s: see whether the Sentinel's user may run INFO there", address, s.ms("info-refresh")/1000)
 		return "does not reply to INFO"

@@ -94,6 +94,7 @@ func TestStandby(t *testing.T) {
 		"it refuses the Sentinel":      {"master", "", replica("flags", "s_down,slave,disconnected", "last-ok-ping-reply", "6000", "last-ping-reply", "800"), "refuses", wrong, "auth-pass"},
 		"it refuses SUBSCRIBE":         {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "800", "last-ping-reply", "800"), "no connection", wrong, "subscribe"},
 		"it refuses INFO":              {"master", "", replica("last-ok-ping-reply", "800", "last-ping-reply", "800", "info-refresh", "31000"), "INFO", wrong, "may run INFO"},
+		"it has always refused INFO":   {"master", "", replica("runid", "", "master-link-status", "err", "last-ok-ping-reply", "800", "last-ping-reply", "800", "info-refresh", "0", "role-reported-time", "36000"), "INFO", wrong, "never replied to INFO"},
 		"it is not meant to take over": {"master", "", replica("slave-priority", "0"), "replica-priority 0", note, "set it to 100"},
 	} {
 		d := &diagnosis{job: &job{}, node: &node{}, info: map[string]string{"flags": c.flags, "s-down-time": c.downFor, "down-after-milliseconds": "5000"}}

@@ -8,7 +8,6 @@ import (
 	"weak"
 
 	"github.com/a2139e8d/latchkey/middleware"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -55,25 +54,20 @@ var (
 	providers   = make(map[metric.MeterProvider]*attached)
 )
 
-// initial is the global provider until otel.SetMeterProvider is called. From then on it passes everything on to the provider
-// that was set, so both count as one.
-var initial = otel.GetMeterProvider()
-
 func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
 	if !reflect.TypeOf(p).Comparable() {
 		return &attached{}, true
 	}
 	providersMu.Lock()
 	defer providersMu.Unlock()
-	if p != initial && sameMeter(p, initial) {
-		p = initial
+	for other, a := range providers { // the first global provider passes everything on to the one that is set later
+		if p == other || sameMeter(p, other) {
+			return a, false
+		}
 	}
-	a, known := providers[p]
-	if !known {
-		a = &attached{}
-		providers[p] = a
-	}
-	return a, !known
+	a = &attached{}
+	providers[p] = a
+	return a, true
 }
 
 // sameMeter reports whether two providers have the same meter for this package: then one passes everything on to the other.

@@ -317,15 +317,15 @@ func TestTraceOfAStreamWhoseSessionEnds(t *testing.T) {
 }
 
 // Each provider gets the gauges of its observers' sites once: also if an observer was made before the global provider was
-// set, and if that is set again. A process of its own sets it.
+// set, be it with that provider by name, and if it is set again. A process of its own sets it.
 func TestGaugesOfTheGlobalProvider(t *testing.T) {
 	const inside = "LATCHKEY_TEST_GLOBAL_PROVIDER"
 	if how := os.Getenv(inside); how != "" {
-		holdUnderGlobalProvider(t, how == "twice")
+		holdUnderGlobalProvider(t, how)
 		return
 	}
 	t.Parallel()
-	for _, how := range []string{"once", "twice"} {
+	for _, how := range []string{"once", "twice", "by name"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=1m", "-test.v")
 		cmd.Env = append(os.Environ(), inside+"="+how)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
@@ -336,15 +336,20 @@ func TestGaugesOfTheGlobalProvider(t *testing.T) {
 
 // holdUnderGlobalProvider has an observer from before the global provider is set, and one from after that. A request holds
 // its session on the site of the first, or, if the provider was set twice, of the second.
-func holdUnderGlobalProvider(t *testing.T, twice bool) {
-	before := New(Options{})
-	if twice {
+func holdUnderGlobalProvider(t *testing.T, how string) {
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	o := Options{}
+	if how == "by name" {
+		o.MeterProvider = provider
+	}
+	before := New(o)
+	if how == "twice" {
 		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())))
 	}
-	reader := sdkmetric.NewManualReader()
-	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	otel.SetMeterProvider(provider)
 	busyWith, idleWith := before, New(Options{})
-	if twice {
+	if how == "twice" {
 		busyWith, idleWith = idleWith, busyWith
 	}
 	enter, leave := make(chan struct{}), make(chan struct{})
