@@ -47,16 +47,16 @@ const (
 // A diagnosis examines one server.
 type diagnosis struct {
 	*job
-	node     *node
-	kind     string
-	info     map[string]string // of INFO; empty if INFO is refused
-	away     []string          // the masters of the cluster that cannot be asked
-	spare    bool              // there is a replica that can be asked
-	entry    string            // a node that can be asked, the same for all nodes
-	copying  map[copyOf]bool   // the replicas of the masters before it that have no copy yet
-	known    int64             // how many replicas the Sentinels know
-	measured <-chan measurement
-	findings []finding
+	node          *node
+	kind          string
+	info          map[string]string // of INFO; empty if INFO is refused
+	away          []string          // the masters of the cluster that cannot be asked
+	spare         bool              // there is a replica that can be asked
+	entry         string            // a node that can be asked, the same for all nodes
+	copying       map[copyOf]bool   // the replicas of the masters before it that have no copy yet
+	knownReplicas int64             // by the Sentinels
+	measured      <-chan measurement
+	findings      []finding
 }
 
 // say adds a finding. The commands that mend it may be added to the result.
@@ -145,7 +145,7 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 	}
 	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, spare: spare, entry: entry, copying: copying, known: replicas}
+		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, spare: spare, entry: entry, copying: copying, knownReplicas: replicas}
 		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err

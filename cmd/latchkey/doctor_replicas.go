@@ -106,7 +106,7 @@ func (d *diagnosis) atLeastOne(least string, connected int64) {
 
 // another is the advice to add a replica, unless one that the Sentinels know is missing. They say which.
 func (d *diagnosis) another(add string, connected int64) string {
-	if d.known > connected {
+	if d.knownReplicas > connected {
 		return "bring back one that is missing"
 	}
 	return add

@@ -31,7 +31,7 @@ func (j *job) diagnoseSentinels() (all []finding, sentinels servers, replicas in
 		if len(masters) > 1 {
 			d.say(wrong, "sentinel_master", "it names another master than the Sentinel before it: a failover is under way: wait some seconds, and run doctor again")
 		}
-		all, replicas = append(all, d.findings...), max(replicas, d.known)
+		all, replicas = append(all, d.findings...), max(replicas, d.knownReplicas)
 	}
 	return all, sentinels, replicas, nil
 }
@@ -67,8 +67,8 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 }
 
 // hasFlag reports whether a server's flags, as a Sentinel lists them, contain one of some.
-func hasFlag(flags string, any ...string) bool {
-	return slices.ContainsFunc(strings.Split(flags, ","), func(flag string) bool { return slices.Contains(any, flag) })
+func hasFlag(flags string, wanted ...string) bool {
+	return slices.ContainsFunc(strings.Split(flags, ","), func(flag string) bool { return slices.Contains(wanted, flag) })
 }
 
 // quorum checks that enough Sentinels are there to agree on a failover.

@@ -36,7 +36,7 @@ func (d *diagnosis) standbys(name string) {
 		d.say(note, "sentinel_replicas", "the replicas are not checked: %s", err)
 		return
 	}
-	d.known = int64(len(replies))
+	d.knownReplicas = int64(len(replies))
 	var unable []string
 	for _, reply := range replies {
 		fields, _ := reply.AsStrMap()
@@ -45,17 +45,17 @@ func (d *diagnosis) standbys(name string) {
 			unable = append(unable, s.address()+" "+why)
 		}
 	}
-	able := d.known - int64(len(unable))
+	able := d.knownReplicas - int64(len(unable))
 	switch {
-	case d.known == 0 && d.masterAway():
+	case d.knownReplicas == 0 && d.masterAway():
 		d.say(wrong, "sentinel_replicas", "no failover is possible: the master has no replica: bring the master back")
-	case d.known == 0:
+	case d.knownReplicas == 0:
 		d.say(wrong, "sentinel_replicas", "no replica can take over, so no failover is possible: the master has none, as this Sentinel saw it up to 10 s ago: "+
 			"add one (REPLICAOF %s %s)", d.info["ip"], d.info["port"])
 	case able == 0:
 		d.say(wrong, "sentinel_replicas", "no replica can take over, so no failover is possible: %s", strings.Join(unable, ", "))
 	default:
-		d.say(fine, "sentinel_replicas", "%d of %s can take over", able, plural(d.known, "replica"))
+		d.say(fine, "sentinel_replicas", "%d of %s can take over", able, plural(d.knownReplicas, "replica"))
 	}
 }
 
