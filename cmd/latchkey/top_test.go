@@ -138,7 +138,7 @@ func TestTopOnATerminal(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 	c.resize(8, 60) // too narrow for a table: rows are continued in a second line
-	c.shows("    PROCESS   REQUEST")
+	c.shows("    PROCESS")
 	c.resize(40, 160)
 	c.shows("SESSION ", "PROCESSES WAITING", "HELD FOR") // the next look has room for each title in one line
 	c.shows(id(n-1), "100 %", "POST /order")
