@@ -59,6 +59,21 @@ func (r *redis) explainedOfMaster(err error, address string) error {
 	return f
 }
 
+// sentinelsThatReplyFirst returns the Sentinels of the URL in their order, but those that do not reply soon are last. The
+// client asks one after another, and each that is frozen costs it a timeout: a store would give up before it comes to one
+// that replies.
+func (r *redis) sentinelsThatReplyFirst(ctx context.Context) []string {
+	all := r.option.InitAddress
+	gone := all
+	for wait := r.o.Timeout / 4; len(gone) == len(all) && wait <= r.o.Timeout; wait *= 2 {
+		asking, cancel := context.WithTimeout(ctx, wait)
+		_, gone = r.namedMasters(asking)
+		cancel()
+	}
+	replied := slices.DeleteFunc(slices.Clone(all), func(sentinel string) bool { return slices.Contains(gone, sentinel) })
+	return append(replied, gone...)
+}
+
 // namedMasters asks all Sentinels at once. It returns the addresses that they name, and the Sentinels that are away.
 func (r *redis) namedMasters(ctx context.Context) (masters, gone []string) {
 	sentinels := r.option.InitAddress

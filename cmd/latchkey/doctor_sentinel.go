@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,16 +18,22 @@ func (j *job) diagnoseSentinels() (all []finding, sentinels servers, replicas in
 		return nil, sentinels, 0, nil
 	}
 	addresses := j.redis.option.InitAddress
+	each, named := make([]*diagnosis, len(addresses)), make([]string, len(addresses))
+	var asked sync.WaitGroup // at once, so that several silent ones cost one timeout
+	for i, address := range addresses {
+		each[i] = &diagnosis{job: j, node: &node{redis: j.redis, address: address}, kind: aSentinel}
+		asked.Go(func() { named[i] = each[i].sentinel(name, len(addresses)) })
+	}
+	asked.Wait()
+	if err := j.ctx.Err(); err != nil {
+		return nil, sentinels, 0, err
+	}
 	masters := make(map[string]bool)
-	for _, address := range addresses {
-		d := &diagnosis{job: j, node: &node{redis: j.redis, address: address}, kind: aSentinel}
+	for i, d := range each {
 		sentinels.all++
-		if master := d.sentinel(name, len(addresses)); master != "" {
-			masters[master] = true
+		if named[i] != "" {
+			masters[named[i]] = true
 			sentinels.replied++
-		}
-		if err := j.ctx.Err(); err != nil {
-			return nil, sentinels, 0, err
 		}
 		if len(masters) > 1 {
 			d.say(wrong, "sentinel_master", "it names another master than the Sentinel before it: a failover is under way: wait some seconds, and run doctor again")

@@ -49,6 +49,9 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 		r.o.Encryption = store.Encryption{Keys: o.keys, AcceptPlain: true}
 	}
 	r.option.DialCtxFn = endingWith(ctx, greeting(r.option))
+	if r.option.Sentinel.MasterSet != "" {
+		r.option.InitAddress = r.sentinelsThatReplyFirst(ctx)
+	}
 	client, err := newClient(ctx, r.tuned())
 	if err != nil && r.option.Sentinel.MasterSet != "" {
 		return r, r.explainedBehind(ctx, err)
