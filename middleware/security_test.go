@@ -87,8 +87,8 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 	})
 }
 
-// The client gets one of seven sentences about an error. The log has all of it: who holds
-// the session, which key in Redis it concerns, what Redis has said.
+// The client gets one of eight texts about an error. The log has all of it: who holds the session, which key in Redis
+// it concerns, what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, app())
