@@ -22,11 +22,11 @@ import (
 //   - All nodes are asked at once, each for at most Options.Timeout.
 //   - With a majority the lock is acquired. [Lease.Validity] is the lease, minus the time that the round trips
 //     took, minus a hundredth of the lease and 2 ms for clocks that run at different speeds.
-//   - Without a majority it is released on all nodes, even if a node's reply was no or was lost, and tried
+//   - Without a majority the lock is released on all nodes, even on those whose reply was no or was lost, and tried
 //     again after a random pause.
 //
-// A node that has lost a lock does not get it again from the other nodes. So a rolling restart of the nodes loses
-// each lock that lasts longer than it: before the next node restarts, wait until all locks that were held have been
+// A node that has lost a lock does not get it again from the other nodes. So a rolling restart of the nodes loses each
+// lock that lasts longer than the restart: before the next node restarts, wait until all locks that were held have been
 // released.
 //
 // Nodes must not be replicas of each other. A node that restarts without its data has forgotten the holder:

@@ -64,10 +64,10 @@
 //
 // # What handlers see
 //
-// Responses are unchanged except for Set-Cookie, Vary and Cache-Control. The ResponseWriter that handlers
-// get is always a Flusher, and it is a Hijacker if the connection can be taken over. If the underlying
-// ResponseWriter lacks a feature, http.ResponseController returns http.ErrNotSupported. All its other
-// methods are reachable.
+// Responses are unchanged except for Set-Cookie, Vary and Cache-Control. The ResponseWriter that handlers get is always
+// a Flusher, and it is a Hijacker if the connection can be taken over. If the underlying ResponseWriter lacks a
+// feature, http.ResponseController returns http.ErrNotSupported. All other methods of the underlying ResponseWriter are
+// reachable by Unwrap.
 //
 // Two things work only around the sessions: http.MaxBytesReader, which closes the connection only
 // through net/http's own writer (use http.MaxBytesHandler), and SetReadDeadline for a small body,

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An Observer is told what the sessions do: for metrics, traces, or a log of your own. Module middleware/otel has one
-// for OpenTelemetry.
+// An Observer receives events of what the sessions do: for metrics, traces, or a log of your own. Module
+// middleware/otel has one for OpenTelemetry.
 //
 //	func (slow) Observe(ctx context.Context, e middleware.Event) {
 //		if e, ok := e.(*middleware.RequestEvent); ok && e.Behind != "" && e.Waited > time.Second {
@@ -15,13 +15,13 @@ import (
 //		}
 //	}
 //
-// Each event is told once. The events of a request are told in order, in the goroutine of the request, after its session
-// is released. No mutex is held then. So a slow observer delays only the request itself, and the observers behind it in
-// the slice. If a handler commits in another goroutine, that goroutine tells the events so far, and may do so after the
-// RequestEvent.
+// Each event is reported once. The events of a request are reported in order, in the goroutine of the request, after
+// its session is released. No mutex is held then. So a slow observer delays only the request itself, and the observers
+// behind it in the slice. If a handler commits in another goroutine, that goroutine reports the events so far, and may
+// do so after the RequestEvent.
 //
-// All other events are told in order by one goroutine for each observer. Most of them belong to no request, such as a
-// lease that is extended. Five kinds belong to a request:
+// All other events are reported in order by one goroutine for each observer. Most of them belong to no request, such as
+// a lease that is extended. Five kinds belong to a request:
 //
 //   - a lost lock
 //   - what happens before a commit, if that makes more than 1,024 events
@@ -33,11 +33,11 @@ import (
 //
 // If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit, the client
 // gets no response. If the handler had returned by then, its session is saved. After a panic or a Goexit the other
-// observers are told everything. An observer may use the Sessions, and is told of that use, too.
+// observers get every event. An observer may use the Sessions, and gets the events of that use, too.
 //
-// What belongs to no request is told to the observers of all Sessions of the store. So give Sessions that share a store
-// the same observers. If one of these Sessions is inside another, the observers of the inner one are told what the
-// handler does with the outer one.
+// What belongs to no request is reported to the observers of all Sessions of the store. So give Sessions that share a
+// store the same observers. If one of these Sessions is inside another, the observers of the inner one also get what
+// the handler does with the outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
@@ -61,10 +61,10 @@ type Event interface {
 	isEvent()
 }
 
-// A RequestEvent tells how a request has used its session. It is told when the request is done: after its handler has
-// returned and the session is saved. A request has an event if it came with a session's cookie, or with one that was
-// refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called Start
-// has none.
+// A RequestEvent tells how a request has used its session. It is reported when the request is done: after its handler
+// has returned and the session is saved. A request has an event if it came with a session's cookie, or with one that
+// was refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called
+// Start has none.
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
 type RequestEvent struct {
@@ -185,8 +185,8 @@ type ExchangeEvent struct {
 	Err error
 }
 
-// A SessionEvent tells what has happened to a session. Those of a request are told before its RequestEvent, except as
-// said at [Observer].
+// A SessionEvent tells what has happened to a session. Those of a request are reported before its RequestEvent, except
+// as said at [Observer].
 //
 //	What        How
 //	began                     its first record was stored, a guest's
@@ -200,16 +200,16 @@ type ExchangeEvent struct {
 //	            gave_way      a newer login has replaced it, since nobody had come back with it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
 //	ended_open                it ended while a request had it open, which ends the request's context. The request
-//	                          tells it at its next commit, or when its handler has returned
+//	                          reports it at its next commit, or when its handler has returned
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock
 //	            changed       another request has changed the record
 //	            ended         the session was ended
 //	            gone          the lock or the record was deleted or evicted, has expired, or was lost in a failover
-//	            unavailable   the commit of the request before has failed, on whose changes the holder has built; or it
+//	            unavailable   the holder has built on the changes of the request before, whose commit has failed; or it
 //	                          is not known whether the holder's own commit has given the session a new ID, as a login
-//	                          does. If Redis has not replied to any other commit, no lock is told as lost
+//	                          does. If Redis has not replied to any other commit, no lock is reported as lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock that a lost reply may have left behind was removed in the background

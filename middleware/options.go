@@ -40,7 +40,7 @@ type Options struct {
 	// and then a member's, which has the Name followed by "-login". Default: Name "__Host-session" and Secure, which
 	// needs HTTPS; with a Name of your own, Secure is as you set it. Path "/" and SameSite=Lax unless set, HttpOnly
 	// always. The cookie ends with the browser, unless MaxAge is set, which is in seconds and should be Lifetime.
-	// [session.Session.Remember] does the same for a single session.
+	// [session.Session.Remember] makes the cookie of a single session outlast the browser.
 	Cookie http.Cookie
 	// Token returns the session's token that a request carries, or "", for clients that keep no cookie.
 	// [Bearer] is for Authorization headers. With Token, cookies are neither read nor set: the handler gives
@@ -59,7 +59,7 @@ type Options struct {
 	// Device says where a user logs in, such as the browser and the place, for [Sessions.List]. At most 256 bytes are
 	// kept. Default: nothing.
 	Device func(*http.Request) string
-	// Hooks are called when sessions begin, get another id, or end. Default: none.
+	// Hooks are called when sessions begin, get another ID, or end. Default: none.
 	Hooks Hooks
 	// Mode says how to open a request's session. Default: Exclusive. A route may have its own mode, see
 	// [Sessions.Exclusive].
@@ -88,7 +88,7 @@ type Options struct {
 	//
 	// Default: all changes are saved.
 	Discard func(status int) bool
-	// Observers are told what the sessions do, for metrics and traces. Default: none.
+	// Observers receive events of what the sessions do, for metrics and traces. Default: none.
 	Observers []Observer
 	// Logger gets one line for each error, and at most ten lines of a kind in a second. The next line says how
 	// many lines were left out. If the requests show that something is set up wrong, such as a Secure cookie over

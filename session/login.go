@@ -19,9 +19,9 @@ import (
 // With a Login the session starts anew: the absolute timeout counts from it, and an earlier [Session.Remember] has no
 // effect any more. The values stay.
 //
-// user is the application's identifier of the user, 1 to 512 bytes of UTF-8. It should never change, so a number
-// is a good choice. It is kept with the session's values. Any other value is an error that sticks and fails the
-// commit. A login beyond Options.MaxSessions fails with the store's ErrTooManySessions if Options.RefuseLogin is set.
+// user is the application's identifier of the user, 1 to 512 bytes of UTF-8; anything else is an error that sticks and
+// fails the commit. The identifier should never change, so a number is a good choice. It is kept with the session's
+// values. A login beyond Options.MaxSessions fails with the store's ErrTooManySessions if Options.RefuseLogin is set.
 func (s *Session) Login(user string) {
 	s.mutate("Login", "", func() bool {
 		switch {

@@ -21,11 +21,11 @@ var errDestroyed = errors.New("session: Reopen after Destroy: the session has en
 //
 // If the session was ended meanwhile, the error wraps the store's ErrGone. If the session has expired, the error wraps
 // ErrNotFound as well. If another request has given the session a new ID, by Login, Renew or Remember, the error wraps
-// the store's ErrMoved: the session was not ended, but only requests with the new cookie can open it. Reopen also
-// fails for the reasons for which opening a session fails, when ctx ends, and with [ErrOpen]. After such an error the
-// session is still closed, and Reopen may be called again. Once the session was changed while it was closed, Reopen
-// fails for good, with [ErrClosed]: the response is an error then. If the work must be saved even if the client has
-// gone away, as after an upload, pass [context.WithoutCancel] of the request's context.
+// the store's ErrMoved: the session was not ended, but only requests with the new cookie can open it. Reopen also fails
+// if opening a session would fail, or if ctx ends. After such an error the session is still closed, and Reopen may be
+// called again. If the session is open, the error is [ErrOpen], and the session stays open. If the session was changed
+// while it was closed, Reopen fails for good, with [ErrClosed]: the response is an error then. If the work must be
+// saved even if the client has gone away, as after an upload, pass [context.WithoutCancel] of the request's context.
 //
 // After the response header has been sent, no cookie can be set. Then a commit that needs a cookie fails and saves
 // nothing: a commit that would begin a session, would give it a new ID, or follows a Remember.
