@@ -18,7 +18,7 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// waits is an observer that tells of requests that had to wait for another for longer than this.
+// waits is an observer that reports requests that had to wait for another one for too long.
 type waits struct{ longer time.Duration }
 
 func (w waits) Observe(_ context.Context, e middleware.Event) {
