@@ -69,7 +69,7 @@ const help = `latchkey shows and ends sessions in Redis, and checks Redis's sett
 Flags of every command; latchkey COMMAND --help shows those of its own:
   --redis URL           default: LATCHKEY_REDIS, or redis://127.0.0.1:6379
                         cluster: ?addr=host2:port; Sentinel: &master_set=NAME
-  --cert, --key, --cacert FILE    for rediss://, as those of redis-cli
+  --cert, --key, --cacert FILE    for rediss://, as for redis-cli
   --password-file FILE  Redis's password, which must not be in --redis
   --keys-file FILE      keys of store.Options.Encryption, one hex key per line;
                         default: LATCHKEY_ENCRYPTION_KEYS_FILE

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-const endAbout = `Ends sessions, by their ids or those of a user, at once. Requests that hold them
+const endAbout = `Ends sessions at once, by their ids or by their user. Requests that hold them
 cannot save any more, and the users must log in again. With - the ids come from
 stdin, one a line; all lines are checked before a session is ended. An unknown
 id is an error; the other sessions are still ended. An unknown id after --except
