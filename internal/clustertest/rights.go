@@ -31,13 +31,13 @@ func Rights(t *testing.T, file string, topologies ...string) (all []any) {
 // RightsSuffice checks, on one server, that Redis denies nothing to a user with the rights that the comment in a
 // file names, also to one who waits; and that store/REDIS.md has each of these rights.
 func RightsSuffice(t *testing.T, open Open, file string) {
-	LeastRights(t, open, []*redistest.Server{redistest.Real(t)}, Rights(t, file, "one server", "to be woken"),
+	LeastRights(t, open, []*redistest.Server{redistest.Real(t)}, Rights(t, file, "one server", "notifications"),
 		func(_ *store.Store, live func(id string)) { live("id") })
 
 	page := strings.ReplaceAll(read(t, "../REDIS.md"), `\|`, "|")
 	_, page, _ = strings.Cut(page, "\n## A user with the least rights")
 	page, _, _ = strings.Cut(page, "\n## ")
-	for _, right := range Rights(t, file, "one server", "logins", "to be woken", "cluster") {
+	for _, right := range Rights(t, file, "one server", "logins", "notifications", "cluster") {
 		if !slices.Contains(rightsIn(page), right.(string)) {
 			t.Errorf("store/REDIS.md does not have the right %s", right)
 		}

@@ -41,10 +41,10 @@
 //
 // A Redis user needs these rights, which store/REDIS.md explains:
 //
-//	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
-//	logins       +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
-//	to be woken  +publish +subscribe +pubsub|numsub &latchkey:wake:*
-//	cluster      +cluster|slots +asking, and to be woken +spublish +ssubscribe &latchkey:wake:*
+//	one server     ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
+//	logins         +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
+//	notifications  +publish +subscribe +pubsub|numsub &latchkey:wake:*
+//	cluster        +cluster|slots +asking, and for notifications +spublish +ssubscribe &latchkey:wake:*
 //
 // # Log lines of go-redis
 //

@@ -21,11 +21,11 @@
 //
 // A Redis user needs these rights, which store/REDIS.md explains:
 //
-//	one server   ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
-//	logins       +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
-//	to be woken  +publish +subscribe +unsubscribe +pubsub|numsub &latchkey:wake:*
-//	Sentinel     +role
-//	cluster      +cluster|slots +cluster|shards +asking, and to be woken +spublish +ssubscribe +sunsubscribe &latchkey:wake:*
+//	one server     ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
+//	logins         +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
+//	notifications  +publish +subscribe +unsubscribe +pubsub|numsub &latchkey:wake:*
+//	Sentinel       +role
+//	cluster        +cluster|slots +cluster|shards +asking, and for notifications +spublish +ssubscribe +sunsubscribe &latchkey:wake:*
 //
 // Rueidis asks a single server for cluster|slots. A refusal is harmless, but appears in ACL LOG.
 //
