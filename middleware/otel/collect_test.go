@@ -3,6 +3,7 @@ package otellatchkey
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,17 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
+
+// The tests are about the SDK's defaults, which variables could change: whoever runs the tests may have set some for
+// another program.
+func TestMain(m *testing.M) {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "OTEL_") {
+			_ = os.Unsetenv(name)
+		}
+	}
+	m.Run()
+}
 
 // metered returns an observer and the reader of its metrics.
 func metered(o Options) (middleware.Observer, *sdkmetric.ManualReader) {
