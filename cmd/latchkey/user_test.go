@@ -217,7 +217,7 @@ func TestEncrypted(t *testing.T) {
 	begin(t, other, first, "{}")
 	keyIn := func(r result, file, key string) (sealed string) {
 		t.Helper()
-		form := "sealed with the key ([0-9a-f]{8}), which is not in " + file + ": it has the key ([0-9a-f]{8})\n$"
+		form := "sealed with the key ([0-9a-f]{8}), which is not in " + regexp.QuoteMeta(file) + ": it has the key ([0-9a-f]{8})\n$"
 		found := regexp.MustCompile(form).FindStringSubmatch(r.stderr)
 		if len(found) != 3 || strings.Contains(r.stderr, key) {
 			t.Fatalf("%+v", r)
