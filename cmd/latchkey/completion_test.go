@@ -66,7 +66,8 @@ func complete(t *testing.T, shell, ask, line string) string {
 	if shell == "zsh" { // without the user's own files
 		cmd.Args = []string{"zsh", "-f", "-c", ask}
 	}
-	cmd.Env = append(os.Environ(), "LINE="+line, "HOME="+t.TempDir(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "LINE="+line, "HOME="+t.TempDir(), "BASH_ENV=", "XDG_CONFIG_HOME=",
+		"PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", shell, err, out)
