@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -147,7 +148,8 @@ func TestExitCodes(t *testing.T) {
 		{"-redis redis://127.0.0.1:1", 1, "unavailable"},
 	} {
 		cmd := exec.CommandContext(t.Context(), demo, strings.Fields(c.args)...)
-		out, _ := cmd.CombinedOutput() // the code counts
+		cmd.Env = append(os.Environ(), "LATCHKEY_KEY=", "LATCHKEY_REDIS=") // not a developer's own
+		out, _ := cmd.CombinedOutput()                                     // the code counts
 		if code := cmd.ProcessState.ExitCode(); code != c.code || strings.Count(string(out), c.says) != 1 {
 			t.Errorf("%s exits with %d, want %d, and says\n%s", c.args, code, c.code, out)
 		}
