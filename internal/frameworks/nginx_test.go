@@ -20,19 +20,19 @@ import (
 const configuration = `
 daemon off;
 master_process off;
-pid %[1]s/pid;
+pid "%[1]s/pid";
 error_log stderr warn;
 events {}
 http {
 	access_log off;
-	client_body_temp_path %[1]s/body;
-	proxy_temp_path %[1]s/proxy;
-	fastcgi_temp_path %[1]s/fastcgi;
-	uwsgi_temp_path %[1]s/uwsgi;
-	scgi_temp_path %[1]s/scgi;
-	proxy_cache_path %[1]s/cache keys_zone=pages:1m;
+	client_body_temp_path "%[1]s/body";
+	proxy_temp_path "%[1]s/proxy";
+	fastcgi_temp_path "%[1]s/fastcgi";
+	uwsgi_temp_path "%[1]s/uwsgi";
+	scgi_temp_path "%[1]s/scgi";
+	proxy_cache_path "%[1]s/cache" keys_zone=pages:1m;
 	server {
-		listen unix:%[1]s/socket;
+		listen "unix:%[1]s/socket";
 		location / {
 			proxy_pass %[2]s;
 			proxy_http_version 1.1;
