@@ -2,6 +2,7 @@ package browser
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"html/template"
@@ -41,7 +42,9 @@ func (s *shop) pages() http.Handler {
 			sess.Remember(30 * 24 * time.Hour)
 		}
 		sess.Set("flash", "Welcome!")
-		time.Sleep(s.work)
+		if s.work > 0 {
+			s.store(r.Context(), sess)
+		}
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
 	mux.HandleFunc("POST /logout", func(w http.ResponseWriter, r *http.Request) {
@@ -78,6 +81,19 @@ func (s *shop) pages() http.Handler {
 	recipes(mux)
 	s.streams(mux)
 	return mux
+}
+
+// store stores a login after its work. Of a double click it stores first the login whose connection the browser has
+// closed: if that came last, as on a busy machine, both sessions would live, since somebody would come back with the
+// older one.
+func (s *shop) store(ctx context.Context, sess *session.Session) {
+	s.logins.Add(1)
+	defer s.logins.Add(-1)
+	time.Sleep(s.work)
+	for s.logins.Load() > 1 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	_ = sess.Commit(context.WithoutCancel(ctx)) // as at the end of a handler. The response has the error
 }
 
 // buy has a common mistake: it sets a value after the session was saved.

@@ -35,6 +35,7 @@ type shop struct {
 
 	charges atomic.Int32  // of the visitor's card
 	work    time.Duration // that a login takes
+	logins  atomic.Int32  // at work
 }
 
 // An opening says in which unusual way a shop is opened.
