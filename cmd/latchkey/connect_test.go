@@ -53,7 +53,10 @@ func TestUnreachable(t *testing.T) {
 		{at(":hunter2@" + s.Addr + "?addr=" + s.Addr), "redis at " + s.Addr + ", "},
 	} {
 		for _, command := range [][]string{{"locks"}, {"list", "--user", "ann"}, {"doctor"}} {
-			r := call(t, c.url, append(command, "--timeout", "300ms")...)
+			if strings.Contains(c.want, "300ms") { // the others reply, perhaps late
+				command = append(command, "--timeout", "300ms")
+			}
+			r := call(t, c.url, command...)
 			fails(t, r, exitError, c.want)
 			if strings.Contains(r.stderr, "hunter2") || strings.Contains(r.stderr, "wrong@") {
 				t.Errorf("it repeats the password: %s", r.stderr)

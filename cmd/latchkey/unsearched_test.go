@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -124,9 +123,7 @@ func (w writing) Write(b []byte) (int, error) {
 func TestTheSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
-	for part := range 20 { // all at once may take longer than Do waits, on a busy machine
-		s.Do(t, "EVAL", "for i = 1, ARGV[1] do redis.call('SET', ARGV[2] .. i, '') end", 0, 3*searchKeys/20, fmt.Sprintf("other:%d:", part))
-	}
+	s.Do(t, "EVAL", "for i = 1, ARGV[1] do redis.call('SET', 'other:' .. i, '') end", 0, 3*searchKeys)
 	r := call(t, s.URL, "list", "--user", "ann")
 	scans := regexp.MustCompile(`cmdstat_scan:calls=(\d+)`).FindStringSubmatch(string(s.Do(t, "INFO", "commandstats").([]byte)))
 	if r.code != exitOK || scans == nil {

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// Await waits for a condition without which the test cannot continue. It waits long enough for a busy
-// machine. missing returns why the condition does not hold yet, or nil.
+// patience is how long a test waits for what must come, which is long enough for a busy machine.
+const patience = 40 * time.Second
+
+// Await waits for a condition without which the test cannot continue. missing returns why the condition does not hold
+// yet, or nil.
 func Await(tb testing.TB, what string, missing func() error) {
 	tb.Helper()
-	const patience = 40 * time.Second
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) { // between two tries
 		err := missing()
 		if err == nil {

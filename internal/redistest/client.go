@@ -11,10 +11,11 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// timeout bounds every step of a client, so that a silent server fails a test soon.
+// timeout bounds every step of a client, so that a silent server fails a test soon. Do is patient, since one command may
+// do much.
 const timeout = 2 * time.Second
 
-func dial(network, addr string) (redis.Conn, error) {
+func dial(network, addr string, timeout time.Duration) (redis.Conn, error) {
 	return redis.Dial(network, addr,
 		redis.DialContextFunc(memnet.DialContext),
 		redis.DialConnectTimeout(timeout),
@@ -25,7 +26,7 @@ func dial(network, addr string) (redis.Conn, error) {
 // newPool makes a pool of at most size connections; callers wait for a free one.
 func newPool(tb testing.TB, addr string, size int) *redis.Pool {
 	pool := &redis.Pool{
-		Dial:      func() (redis.Conn, error) { return dial("tcp", addr) },
+		Dial:      func() (redis.Conn, error) { return dial("tcp", addr, timeout) },
 		MaxIdle:   size,
 		MaxActive: size,
 		Wait:      true,
@@ -38,7 +39,7 @@ func newPool(tb testing.TB, addr string, size int) *redis.Pool {
 // broken, and must not fail a test that only looks at the data.
 func newAdminPool(tb testing.TB, addr string) *redis.Pool {
 	pool := &redis.Pool{
-		Dial:    func() (redis.Conn, error) { return dial("tcp", addr) },
+		Dial:    func() (redis.Conn, error) { return dial("tcp", addr, patience) },
 		MaxIdle: 4,
 		TestOnBorrow: func(c redis.Conn, _ time.Time) error {
 			_, err := c.Do("PING")

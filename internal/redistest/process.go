@@ -116,7 +116,7 @@ func (p *process) start(addr string) error {
 // taken the TCP port first.
 func (p *process) waitReady() error {
 	err := p.running.Await(func() bool {
-		c, err := dial("unix", p.socket)
+		c, err := dial("unix", p.socket, timeout)
 		if err != nil {
 			return false
 		}

@@ -243,6 +243,10 @@ func serve(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
 	return done
 }
 
+// patience is how long it may take until a program serves, which is downloaded and built first. It leaves go test the time
+// to end all that was started, and to show the output.
+const patience = 5 * time.Minute
+
 // visitor returns a browser that waits until the program serves.
 func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
 	jar, err := cookiejar.New(nil)
@@ -251,12 +255,15 @@ func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
 	}
 	client := &http.Client{Jar: jar}
 	return func() string {
+		late := time.After(patience)
 		for {
 			res, err := client.Get(url)
 			if err != nil {
 				select {
 				case <-ended:
 					t.Fatalf("the program does not serve: %v", err)
+				case <-late:
+					t.Fatalf("the program does not serve after %v: %v", patience, err)
 				case <-time.After(20 * time.Millisecond):
 				}
 				continue
