@@ -24,7 +24,10 @@ func TestALateCommandDoesNotShortenALock(t *testing.T) {
 				t.Parallel()
 				server := redistest.Real(t)
 				way := redistest.NewProxy(t, server)
-				mine, other := lock([]*redis.Pool{way.Pool(t, 4)}, locker.Options{}), lock([]*redis.Pool{server.Pool(t, 4)}, locker.Options{Wait: locker.NoWait})
+				patient := locker.Options{Lease: time.Minute, Timeout: 15 * time.Second} // by default a node of Redlock has 0.2 s
+				mine := lock([]*redis.Pool{way.Pool(t, 4)}, patient)
+				patient.Wait = locker.NoWait
+				other := lock([]*redis.Pool{server.Pool(t, 4)}, patient)
 				held, err := mine.Lock(t.Context(), "k")
 				if err != nil {
 					t.Fatal(err)
