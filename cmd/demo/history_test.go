@@ -29,7 +29,7 @@ import (
 // lock. Such sessions know nothing of ended ids, so there are no logins.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
-	var anew atomic.Int64
+	var anew atomic.Int64 // of the visitors that have left
 	t.Cleanup(func() {
 		if anew.Load() == 0 && !t.Skipped() {
 			t.Error("no session was begun in place of an ended one")
@@ -46,7 +46,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				t.Parallel()
 				v := newVisitor(t, &sites)
 				v.Logins = lock == lockSpin
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := atLeast(t, time.Second, func() bool {
+					sum := v.Summary()
+					return sum.Writes > 0 && (!v.Logins || sum.Anew > 0 || anew.Load() > 0)
+				})
 				defer cancel()
 				visit(ctx, t, v, 5)
 				anew.Add(int64(v.Summary().Anew))
@@ -96,14 +99,8 @@ func TestOptimisticHistories(t *testing.T) {
 				if kind.mode == middleware.ReadOnly {
 					v.Reads = []string{"/count", "/count?exclusive", "/count?exclusive"}
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := atLeast(t, 1500*time.Millisecond, func() bool { return v.Summary().Writes > 0 })
 				defer cancel()
-				time.AfterFunc(1500*time.Millisecond, func() {
-					for v.Summary().Writes == 0 && ctx.Err() == nil { // a busy machine may take longer
-						time.Sleep(10 * time.Millisecond)
-					}
-					cancel()
-				})
 				var accidents sync.WaitGroup
 				if broken {
 					accidents.Go(func() { deleteLocks(ctx, t, r) })
@@ -119,6 +116,19 @@ func TestOptimisticHistories(t *testing.T) {
 			})
 		}
 	}
+}
+
+// atLeast returns a context that ends after a while, and not before enough has happened: a busy machine may take longer
+// for that. It ends after a minute in any case.
+func atLeast(t *testing.T, while time.Duration, enough func() bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	time.AfterFunc(while, func() {
+		for !enough() && ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	})
+	return ctx, cancel
 }
 
 // serveCounter serves the demo's counter in this process. GET requests have the given mode: these are the
