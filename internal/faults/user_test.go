@@ -21,6 +21,7 @@ type user struct {
 	client *http.Client
 	site   func(random float64) string
 	cookie string
+	random [2]*rand.Rand // of its two clients: no name comes twice, since a name that is there already is not stored again
 
 	mu       sync.Mutex // guards all below
 	asked    map[string]bool
@@ -40,6 +41,9 @@ func newUsers(t *testing.T, n int, site func(random float64) string) (all []*use
 	for i := range n {
 		u := &user{name: fmt.Sprintf("user%d", i), client: client(t), site: site,
 			asked: make(map[string]bool), answered: make(map[string]bool)}
+		for half := range u.random {
+			u.random[half] = chance(uint64(1000 + 2*i + half))
+		}
 		got := u.ask(context.Background(), http.MethodPost, site(0)+"/reset", nil)
 		if got.cookie == "" {
 			t.Fatalf("%s got no session: %+v", u.name, got)
@@ -58,9 +62,9 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	ctx, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	var running sync.WaitGroup
-	for i, u := range all {
-		for half := range uint64(2) {
-			running.Go(func() { u.run(ctx, chance(1000+2*uint64(i)+half), half) })
+	for _, u := range all {
+		for half, random := range u.random {
+			running.Go(func() { u.run(ctx, random, half) })
 		}
 	}
 	running.Wait()
@@ -76,7 +80,7 @@ func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() 
 	}
 }
 
-func (u *user) run(ctx context.Context, random *rand.Rand, half uint64) {
+func (u *user) run(ctx context.Context, random *rand.Rand, half int) {
 	for ctx.Err() == nil {
 		if random.IntN(3) == 0 {
 			u.look(u.site(random.Float64()))
