@@ -108,7 +108,7 @@ func TestWireBlackHole(t *testing.T) {
 // longer than a lease, and its late commands must change nothing.
 func TestWirePartition(t *testing.T) {
 	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, no stale write", setting{
-		apart: true, wired: true, logins: true, flags: []string{"-work", "300ms"}})
+		apart: true, wired: true, logins: true, flags: []string{"-work", (lease * 7 / 10).String()}})
 	alone, other := s.demos[0], s.demos[1]
 	g := s.guest(alone)
 	g.mustSet(alone, "before")
