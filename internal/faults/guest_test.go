@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
+	"github.com/gomodule/redigo/redis"
 )
 
 // A guest has a session that no visitor uses, and makes one request at a time, for tests that must know
@@ -185,6 +186,27 @@ func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	return h
 }
 
+// holdAndWait begins a holding in one process, and another request that waits for it in another process, in a queue whose
+// key has the given suffix. They store the names held and waited. On a busy machine the first may be over before the
+// second comes, and both are sent again.
+func (s *scene) holdAndWait(g *guest, holds, waits *demotest.Demo, queue string) (h *holding, waiting <-chan reply) {
+	s.Helper()
+	send := func() {
+		h = s.holdAs(g, holds, "held")
+		waiting = g.setting(waits, "waited")
+	}
+	send()
+	eventually(s.T, 2*s.longest, "the other one waits", func() bool {
+		if len(waiting) > 0 {
+			g.must("a request that came too late to wait", <-waiting, http.StatusOK, "ok")
+			g.must("the request before it", <-h.replies, http.StatusOK, "ok")
+			send()
+		}
+		return s.redis.Exists(s.T, h.lock+queue)
+	})
+	return h, waiting
+}
+
 // awaitLock returns when the request has the lock.
 func (h *holding) awaitLock() {
 	h.Helper()
@@ -197,17 +219,41 @@ func (h *holding) awaitLock() {
 	})
 }
 
-// lose deletes keys while the request has the lock. On a busy machine the request may be over before that, and is
-// sent again.
-func (h *holding) lose(keys ...any) {
+// whileHeld makes Redis execute a command while the request has the lock, and returns the reply. On a busy machine the
+// request may be over before that, and is sent again.
+func (h *holding) whileHeld(command ...any) any {
 	h.Helper()
-	const script = `return redis.call('EXISTS', KEYS[1]) == 1 and redis.call('DEL', unpack(ARGV)) or -1`
-	args := append([]any{script, 1, h.lock}, keys...)
-	n := h.scene.redis.Do(h.T, "EVAL", args...)
-	for ; n == int64(-1); n = h.scene.redis.Do(h.T, "EVAL", args...) {
+	const script = `return redis.call('EXISTS', KEYS[1]) == 1 and redis.call(unpack(ARGV)) or -1`
+	args := append([]any{script, 1, h.lock}, command...)
+	reply := h.scene.redis.Do(h.T, "EVAL", args...)
+	for ; reply == int64(-1); reply = h.scene.redis.Do(h.T, "EVAL", args...) {
 		h.awaitLock()
 	}
-	if n != int64(len(keys)) {
+	return reply
+}
+
+// heldWhen makes Redis execute a command that no script may call, and reports whether the request had the lock then.
+func (h *holding) heldWhen(command string, args ...any) bool {
+	h.Helper()
+	conn, err := redis.DialURL(h.scene.redis.URL)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.Send("MULTI") // EXEC returns any error
+	_ = conn.Send("EXISTS", h.lock)
+	_ = conn.Send(command, args...)
+	replies, err := redis.Values(conn.Do("EXEC"))
+	if err != nil {
+		h.Fatal(err)
+	}
+	return replies[0] == int64(1)
+}
+
+// lose deletes keys while the request has the lock.
+func (h *holding) lose(keys ...any) {
+	h.Helper()
+	if n := h.whileHeld(append([]any{"DEL"}, keys...)...); n != int64(len(keys)) {
 		h.Errorf("%d of the keys %v are deleted", n, keys)
 	}
 }

@@ -61,7 +61,7 @@ func (s *scene) startVariant(v *demotest.Variant, flags ...string) *demotest.Dem
 func TestVersionsMixed(t *testing.T) {
 	mixed(t, "rolling restart with a later version, and back", &laterVersion, ".queue", func(s *scene, n int) {
 		// This version made the last write, and the later version the one before.
-		if record := s.recordWith("param_mixed"); !strings.Contains(record, fmt.Sprintf(`"later":%d,"n":%d`, n-1, n)) {
+		if record := s.recordWith("param_waited"); !strings.Contains(record, fmt.Sprintf(`"later":%d,"n":%d`, n-1, n)) {
 			t.Errorf("after %d writes, what the later version has stored is not in %s", n, record)
 		}
 	})
@@ -110,9 +110,7 @@ func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, 
 // another process, in a queue whose key has the given suffix.
 func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	s.Helper()
-	h := s.holdAs(g, holds, "mixed")
-	second := g.setting(waits, "waited")
-	eventually(s.T, s.longest, "the other one waits", func() bool { return s.redis.Exists(s.T, h.lock+queue) })
+	h, second := s.holdAndWait(g, holds, waits, queue)
 	g.must("the request that held the session", <-h.replies, http.StatusOK, "ok")
 	g.must("the request that waited", <-second, http.StatusOK, "ok")
 }

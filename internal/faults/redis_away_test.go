@@ -69,7 +69,7 @@ func TestFlushAll(t *testing.T) {
 		h := s.hold(s.demos[0], "held")
 		from := time.Now()
 		old = recordKeys(t, s.redis)
-		s.redis.Do(t, "FLUSHALL")
+		h.whileHeld("FLUSHALL")
 		for _, v := range s.visitors {
 			v.Forgot(from, time.Now())
 		}
