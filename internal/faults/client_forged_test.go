@@ -17,7 +17,7 @@ import (
 // there are about visitors' sessions.
 func TestForgedCookies(t *testing.T) {
 	forgeries := unlessShort(20_000, 4000)
-	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: no forged cookie reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2})
+	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: no forged cookie reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2, lease: patient})
 	p := redistest.NewProxy(t, s.redis)
 	attacked := s.add(p.URL)
 	s.close(s.demos[0])

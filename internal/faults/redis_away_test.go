@@ -26,7 +26,7 @@ func TestRedisPaused(t *testing.T) {
 // A pause shorter than the lease and the timeout of a round trip makes requests wait, but none fails.
 func TestRedisPausedShortly(t *testing.T) {
 	const length = 2 * lease / 5
-	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed except for the wait", setting{logins: true})
+	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed except for the wait", setting{logins: true, lease: patient})
 	s.run(func(ctx context.Context) {
 		for range 3 {
 			s.redis.Pause(t)

@@ -50,7 +50,7 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 // Processes that wait for a session are in its queue. If the queue is gone, they are not notified when
 // the session is free, and must notice it by themselves.
 func TestQueuesEvicted(t *testing.T) {
-	s := stage(t, "all queues deleted again and again", "P5, P6: the next process notices by itself", setting{logins: true, demos: 3})
+	s := stage(t, "all queues deleted again and again", "P5, P6: the next process notices by itself", setting{logins: true, demos: 3, lease: patient})
 	const script = `
 		local found = redis.call('KEYS', '*.queue')
 		return #found > 0 and redis.call('DEL', unpack(found)) or 0`

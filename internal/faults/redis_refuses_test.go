@@ -12,7 +12,7 @@ import (
 
 // Redis forgets the scripts.
 func TestScriptFlush(t *testing.T) {
-	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true})
+	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true, lease: patient})
 	s.run(func(ctx context.Context) {
 		s.redis.Do(t, "CONFIG", "RESETSTAT")
 		said := func() int { return info(t, s.redis, "errorstat_NOSCRIPT:count=") }

@@ -30,7 +30,7 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 // connections stay open, to a server that is now a replica, and are closed at the first READONLY. Requests wait until
 // the address has followed: they fail only if all that takes longer than their lease.
 func TestFailoverByCommand(t *testing.T) {
-	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true})
+	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true, lease: patient})
 	old := f.redis
 	f.run(func(ctx context.Context) {
 		old.Do(t, "FAILOVER")

@@ -40,13 +40,14 @@ type audience struct {
 }
 
 // stageStreams starts a scene of streams on one server. address returns the address at which the next process finds
-// Redis.
+// Redis. The lease is so long that a busy machine hardly loses a login, and so short that a lock which a fault has left
+// does not hold up those that end sessions.
 func stageStreams(t *testing.T, fault string, r *redistest.Server, address func() string) *audience {
 	t.Helper()
-	s := &scene{T: t, setting: setting{}.complete(), redis: r}
+	s := &scene{T: t, setting: setting{lease: 3 * lease}.complete(), redis: r}
 	start := func(flags ...string) *demotest.Demo {
 		return clusterApp.Start(t, append([]string{"-client", "redigo", "-redis", address(),
-			"-lease", lease.String(), "-lock-wait", lockWait.String(), "-max-sessions", "2"}, flags...)...)
+			"-lease", s.lease.String(), "-lock-wait", lockWait.String(), "-max-sessions", "2"}, flags...)...)
 	}
 	for range s.setting.demos {
 		s.open(start())
