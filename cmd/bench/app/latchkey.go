@@ -22,7 +22,7 @@ func openLatchkey(c Config) (backend, error) { return openLatchkeyWith(c, middle
 
 // openLatchkeyWith is openLatchkey with further options.
 func openLatchkeyWith(c Config, o middleware.Options) (backend, error) {
-	st, err := store.Open("redis://"+c.Redis, store.Options{Lease: lease})
+	st, err := store.Open("redis://"+c.Redis, store.Options{Lease: lease, Timeout: endless})
 	if err != nil {
 		return backend{}, err
 	}
@@ -47,7 +47,7 @@ func openLatchkeyWith(c Config, o middleware.Options) (backend, error) {
 		MaxActive: connections, MaxIdle: connections, Wait: true,
 		DialContext: func(ctx context.Context) (redis.Conn, error) { return redis.DialContext(ctx, "tcp", c.Redis) },
 	}
-	spin := locker.NewSpin(pool, locker.Options{Lease: lease, Wait: endless, MaxWaiters: crowd})
+	spin := locker.NewSpin(pool, locker.Options{Lease: lease, Wait: endless, MaxWaiters: crowd, Timeout: endless})
 	return backend{
 		serve: func(work func(*http.Request, values) int) http.Handler {
 			return sessions.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
