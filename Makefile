@@ -54,7 +54,7 @@ release: setup
 # The protocol in every order, with every message late, lost or doubled. It prints how many states it has
 # seen.
 model:
-	$(GO) test -count=1 -v -run '^TestProtocol$$' ./internal/simulation/model/... -all
+	$(GO) test -count=1 -timeout 40m -v -run '^TestProtocol$$' ./internal/simulation/model/... -all
 
 # The same promises on other common servers: Valkey 8 and 9, Redis 8. servers gets them from Debian into
 # bin/servers, without installing them. test-servers runs the tests that need a real server on each of them,

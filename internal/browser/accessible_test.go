@@ -39,6 +39,7 @@ func TestAxeFindsNothing(t *testing.T) {
 		b.shows("#sure:popover-open")
 		b.axeFindsNothing("the question")
 		b.do(chromedp.KeyEvent("\x1b")) // Escape
+		other.shows(".device:not([data-this])")
 		other.endAll()
 		b.shows("#over")
 		b.axeFindsNothing("ended elsewhere")

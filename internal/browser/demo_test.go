@@ -233,9 +233,11 @@ func (b *tab) signIn(page, name string) {
 	b.shows(".device[data-this]")
 }
 
-// endAll ends all sessions of the user, and answers the question whether that is meant.
+// endAll ends all sessions of the user, and answers the question whether that is meant. A refresh of the list would close
+// the question, so the list must be that of all sessions already.
 func (b *tab) endAll() {
 	b.t.Helper()
+	b.shows(`#live[data-state="on"]`) // the list was refreshed
 	b.click("#ask-end-all")
 	b.shows("#sure:popover-open")
 	b.press("#end-all")

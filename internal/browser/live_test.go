@@ -181,6 +181,7 @@ func TestDevicesAndCounterFitAPhone(t *testing.T) {
 					b.suitsAFinger("home-" + name[:1])
 					b.press("nav a")
 					b.shows(`#live[data-state="on"]`)
+					other.shows(".device:not([data-this])")
 					other.endAll() // so that it can sign in as the next one
 					b.shows("#over")
 					b.suitsAFinger("over-" + name[:1])

@@ -87,7 +87,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{
-		store:   store.New(redistest.Embedded(t).Pool(t, 4), store.Options{}),
+		store:   store.New(redistest.Embedded(t).Pool(t, 4), store.Options{Timeout: patience}),
 		cookies: make(chan string, cap(at)),
 	}
 	t.Cleanup(func() { s.store.Close() })
