@@ -102,11 +102,14 @@ func (s *redisServer) waitReady(ctx context.Context) error {
 		}
 		select {
 		case <-s.exited:
-			return fmt.Errorf("%s ended at once:\n%s", s.cmd.Path, s.log.String())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not reply: %w", s.cmd.Path, context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
+			continue
 		}
+		if ctx.Err() != nil { // which ends the server, too
+			return fmt.Errorf("%s does not reply: %w", s.cmd.Path, context.Cause(ctx))
+		}
+		return fmt.Errorf("%s ended at once:\n%s", s.cmd.Path, s.log.String())
 	}
 }
 
