@@ -319,7 +319,7 @@ func rightsSuffice(t *testing.T, servers []*redistest.Server, st *store.Store) {
 	url := "redis://operator:pw@" + servers[0].Addr
 	isCluster := len(servers) > 1
 	if isCluster {
-		allowed(append([]any{"operator"}, rules("(?m)^On a cluster it needs (`.*`) as well")...))
+		allowed(append([]any{"operator"}, rules("(?m)^On a cluster the user needs (`.*`) as well")...))
 	}
 	for _, s := range servers {
 		s.Do(t, "ACL", "LOG", "RESET")
