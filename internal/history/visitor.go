@@ -58,7 +58,7 @@ type session struct {
 
 const (
 	enough = 2000 // requests with one session
-	dying  = 20   // of them after a logout, so that a dead cookie is tried, too
+	dying  = 20   // of them after the session is over for the visitor, so that a dead cookie is tried, too
 )
 
 // Run makes requests from several clients until ctx ends. seed determines the choice of the requests. A
@@ -213,6 +213,9 @@ func (v *Visitor) record(s *session, id int, op Operation, got Answer, call, bac
 		return got
 	}
 	s.operations = append(s.operations, entry(id, op, got, call, back))
+	if op.What == Login && got.Status == http.StatusConflict { // an earlier login has moved the ID, and its response is lost
+		s.asked = max(s.asked, enough-dying) // as after a logout: for a minute, no write with these cookies succeeds
+	}
 	if got.Cookie != "" {
 		s.cookies = append(s.cookies, got.Cookie)
 	}
