@@ -8,7 +8,7 @@ import (
 	redigo "github.com/gomodule/redigo/redis"
 )
 
-// sentinelMistakes are those that Sentinels tell of.
+// sentinelMistakes are mistakes that Sentinels report.
 var sentinelMistakes = []mistake{
 	{"the master cannot be reached", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)

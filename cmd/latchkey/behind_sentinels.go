@@ -59,9 +59,9 @@ func (r *redis) explainedOfMaster(err error, address string) error {
 	return f
 }
 
-// sentinelsThatReplyFirst returns the Sentinels of the URL in their order, but those that do not reply soon are last. The
-// client asks one after another, and each that is frozen costs it a timeout: a store would give up before it comes to one
-// that replies.
+// sentinelsThatReplyFirst returns the Sentinels of the URL: first those that reply soon, then the others, each in the
+// URL's order. The client asks one after another, and each frozen Sentinel costs it a timeout. So a store would give up
+// before it comes to one that replies. If no Sentinel replies soon, all get more time: the machine may be busy.
 func (r *redis) sentinelsThatReplyFirst(ctx context.Context) []string {
 	all := r.option.InitAddress
 	gone := all

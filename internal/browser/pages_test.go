@@ -43,7 +43,7 @@ func (s *shop) pages() http.Handler {
 		}
 		sess.Set("flash", "Welcome!")
 		if s.work > 0 {
-			s.store(r.Context(), sess)
+			s.commitInOrder(r.Context(), sess)
 		}
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 	})
@@ -83,10 +83,10 @@ func (s *shop) pages() http.Handler {
 	return mux
 }
 
-// store stores a login after its work. Of a double click it stores first the login whose connection the browser has
-// closed: if that came last, as on a busy machine, both sessions would live, since somebody would come back with the
-// older one.
-func (s *shop) store(ctx context.Context, sess *session.Session) {
+// commitInOrder commits a login after its work. Of a double click the first login is committed first: it is the one whose
+// connection the browser has closed. On a busy machine it could come last. Then the browser would come back with the
+// older session, and both would live.
+func (s *shop) commitInOrder(ctx context.Context, sess *session.Session) {
 	s.logins.Add(1)
 	defer s.logins.Add(-1)
 	time.Sleep(s.work)

@@ -40,8 +40,8 @@ type audience struct {
 }
 
 // stageStreams starts a scene of streams on one server. address returns the address at which the next process finds
-// Redis. The lease is so long that a busy machine hardly loses a login, and so short that a lock which a fault has left
-// does not hold up those that end sessions.
+// Redis. The lease is so long that a busy machine hardly loses a login. It is so short that a lock which a fault has left
+// does not keep others from ending the session for long.
 func stageStreams(t *testing.T, fault string, r *redistest.Server, address func() string) *audience {
 	t.Helper()
 	s := &scene{T: t, setting: setting{lease: 3 * lease}.complete(), redis: r}
