@@ -13,7 +13,7 @@ import (
 // after the last. So an observer that blocks costs at most one goroutine, and the memory of maxBacklog events.
 type backlog struct {
 	observer Observer
-	sessions *Sessions // that has told it first; for its log
+	sessions *Sessions // the first to tell this observer; for its log
 
 	mu      sync.Mutex // guards the rest. It is locked last
 	events  []told
@@ -89,14 +89,14 @@ func (s *Sessions) tell(ctx context.Context, events []Event, to []*backlog) {
 	s.tellFrom(ctx, 0, events, to)
 }
 
-// tellFrom begins with a call of Observe: they are counted from 0.
+// tellFrom begins with the given call of Observe. Calls are counted from 0.
 func (s *Sessions) tellFrom(ctx context.Context, call int, events []Event, to []*backlog) {
 	for call < len(events)*len(to) {
 		call = s.tellUntilPanic(ctx, call, events, to)
 	}
 }
 
-// tellUntilPanic returns the call behind the last one that it has made.
+// tellUntilPanic returns the number of the call after the last one that it has made.
 func (s *Sessions) tellUntilPanic(ctx context.Context, from int, events []Event, to []*backlog) (call int) {
 	call, exits := from, true
 	defer func() {
@@ -119,7 +119,7 @@ func (s *Sessions) tellUntilPanic(ctx context.Context, from int, events []Event,
 }
 
 func (s *Sessions) logObserver(message string, attr slog.Attr) {
-	defer func() { _ = recover() }() // of the Logger: it must not end the process
+	defer func() { _ = recover() }() // a panic of the Logger must not end the process
 	s.logLine(context.Background(), slog.LevelError, "observer", message, func() []slog.Attr {
 		return []slog.Attr{slog.String("kind", "observer"), attr}
 	})

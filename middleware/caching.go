@@ -8,10 +8,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/keep"
 )
 
-// decorate adds the session's part to a header: the cookie, if there are cookies, and the fields that keep
-// caches from giving one visitor's response to another. A response that begins before the handler has ended
-// counts as a response that uses the session, since the handler may still read the session. So does a
-// response after a session.Start that has failed.
+// decorate adds the session's part to a header: the cookie, if there are cookies, and the fields that keep caches
+// from giving one visitor's response to another. A response that begins before the handler has ended counts as a
+// response that uses the session, since the handler may still read the session. A response after a failed
+// session.Start also counts.
 func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()

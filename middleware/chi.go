@@ -36,12 +36,12 @@ func (c *handlerContext) keepRouting(context any) {
 	}
 }
 
-// restoreRouting reverts what the first run, which has ended, has done to the *chi.Context.
+// restoreRouting is called when the first run has ended. It reverts what that run has done to the *chi.Context.
 func (c *handlerContext) restoreRouting() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.routing == nil {
-		c.routing = new(routing) // if a goroutine is left of the first run, it asks too late
+		c.routing = new(routing) // so a goroutine left over from the first run asks too late
 		return
 	}
 	c.routing.router.Set(c.routing.copied)

@@ -68,15 +68,16 @@ func (rq *request) situation() situation {
 
 // decide returns what to do with a session that had change c.
 //
-// A cookie that leads nowhere is as good as none, so a write begins a guest's session. There is one exception. If
-// an id was moved less than a minute ago, the response with the new cookie is probably on its way, and what a
-// crossing request writes elsewhere would be lost to its client. So that write is refused. So is a Renew of a member's
-// id, since it has been done. A login is not refused: it does not depend on the session's content. Nor is the write of
-// a navigation: the browser makes one at a time, and shows the visitor the result.
+// A cookie that leads nowhere is as good as none, so a write begins a guest's session. There is one exception. If an
+// ID was moved less than a minute ago, the response with the new cookie is probably on its way. What a crossing
+// request writes elsewhere would be lost to its client, so that write is refused. A Renew of a member's ID is
+// refused, too, since the ID was renewed already. A login is not refused: it does not depend on the session's
+// content. The write of a navigation is not refused either: the browser makes one at a time, and shows the visitor
+// the result.
 //
-// If a session is ended while a request holds it, its origin is still locked. The store then refuses the commit's
-// write, even a Renew: ending a session also ends the requests under way in it. That includes a login, since its
-// rights may be the reason for ending the session.
+// If a session is ended while a request holds it, the request's origin is still locked. The store then refuses the
+// commit's write, even a Renew: ending a session also ends the requests under way in it. That includes a login, since
+// the login's rights may be the reason for ending the session.
 func decide(s situation, c keep.Change) action {
 	o, loggedIn := s.origin, c.User != ""
 	switch {

@@ -136,7 +136,7 @@ func (c *commit) mayBeginID() error {
 	return nil
 }
 
-// storeNew stores a record with a new id. If the id is that of a session that goes on, this changes the record's Own.
+// storeNew stores a record with a new ID. If a session goes on under that ID, storeNew changes the record's Own.
 func (c *commit) storeNew(ctx context.Context, id string, record *records.Record) error {
 	rq := c.rq
 	if c.do != renew {
@@ -146,7 +146,7 @@ func (c *commit) storeNew(ctx context.Context, id string, record *records.Record
 	hold := rq.hold
 	rq.hold, hold.Record = nil, *record
 	err := hold.Renew(ctx, id, c.change.Data())
-	record.Own = hold.Record.Own // a new id does not keep all of them
+	record.Own = hold.Record.Own // Renew may have dropped some of these times
 	return err
 }
 
@@ -204,8 +204,8 @@ func (c *commit) beginRecord() records.Record {
 	return record
 }
 
-// setCookie makes the response set the cookie of a session that has begun. The guest that has become a member has
-// no use for the guest's cookie any more, also if it did not come with this request.
+// setCookie makes the response set the cookie of a session that has begun. A guest who has become a member does not
+// need the guest's cookie any more. It is deleted even if it did not come with this request.
 func (rq *request) setCookie(of role, cookie *http.Cookie) {
 	c := &rq.sessions.cookies
 	if of == member && c.token == nil {

@@ -31,7 +31,7 @@ const (
 // with both the member's counts. The response to a request that neither logs in nor renews, remembers or logs out
 // never touches a member's cookie. So no script, beacon or late response can take a login away.
 //
-// A token is one for both.
+// Guests and members have the same kind of token.
 
 // A role is whose session it is: a guest's or a member's. (In the log and in errors.go, a kind is what has failed.)
 type role uint8

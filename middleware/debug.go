@@ -115,7 +115,7 @@ func (d *debugHandler) answer(w http.ResponseWriter, r *http.Request, report deb
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// render returns the page of a report, which refreshes itself after so many seconds, or never.
+// render returns the page of a report. The page loads itself again after refresh seconds, or never if that is 0.
 func (d *debugHandler) render(report debugReport, refresh int) []byte {
 	page := pageOf(report)
 	page.Refresh = refresh
@@ -171,7 +171,7 @@ type debugRequest struct {
 	Seconds float64   `json:"seconds"`
 }
 
-// reportOf makes a report of requests, in which those of a session stand one after another, as Requests promises.
+// reportOf makes a report of requests. The requests of a session must stand one after another, as Requests promises.
 func reportOf(all []Request, now time.Time) debugReport {
 	report := debugReport{Process: records.ThisProcess(), Time: now.UTC(), Sessions: []debugSession{}} // [] in JSON, not null
 	for _, r := range all {
@@ -198,7 +198,7 @@ func busier(a, b debugSession) int {
 	return cmp.Or(cmp.Compare(b.Waits, a.Waits), cmp.Compare(b.Holds, a.Holds), first.Since.Compare(second.Since))
 }
 
-// The page shows so many sessions, and so many requests of each.
+// The page shows at most this many sessions, and this many requests of each.
 const debugMaxSessions, debugMaxRequests = 50, 10
 
 // A debugPage is what the page shows of a report.
@@ -221,7 +221,7 @@ type shownRequest struct {
 	Place int // of a waiter, in line
 }
 
-// Style is the style sheet, exactly as the policy has its hash.
+// Style is the style sheet, byte for byte: the policy has its hash.
 func (debugPage) Style() template.CSS { return template.CSS(debugCSS) }
 
 func pageOf(report debugReport) debugPage {

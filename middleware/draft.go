@@ -77,8 +77,8 @@ func (rw *response) EnableFullDuplex() error {
 	return control[interface{ EnableFullDuplex() error }](rw, (*http.ResponseController).EnableFullDuplex)
 }
 
-// control calls do, which needs a writer that is a T: at once, or if the handler may run again, when the
-// response begins.
+// control calls do, which needs a writer of type T. If the handler may run again, do is called when the response
+// begins, and otherwise at once.
 func control[T any](rw *response, do func(*http.ResponseController) error) error {
 	around := http.NewResponseController(rw.around)
 	switch {

@@ -62,7 +62,7 @@ func ruleOf(err error) rule {
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
 
-// A gone is an ErrGone for a session that has no tombstone, or that this request itself has ended.
+// A gone is the ErrGone of a session that has no tombstone, or that this request itself has ended.
 type gone string
 
 func (g gone) Error() string { return string(g) }

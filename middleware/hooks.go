@@ -49,7 +49,7 @@ type idEvent struct {
 	how     string // for observers: see SessionEvent
 }
 
-// endOf is the end of the session with an id.
+// endOf returns the event that the session with an ID has ended.
 func endOf(id, how string) idEvent { return idEvent{do: destroy, old: id, how: how} }
 
 // happened tells the observers of an event, and calls its hook, with the values of ctx.

@@ -85,8 +85,8 @@ func (i *identity) setPattern(pattern string) {
 	}
 }
 
-// loginArrived returns when a login of the user counts as having arrived: when the request has ended all sessions of the
-// user itself, or else with the request.
+// loginArrived returns when a login of the user counts as having arrived: when this request has ended all sessions of
+// the user or, if it has not, when the request itself arrived.
 func (i *identity) loginArrived(user string) time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -16,7 +16,7 @@ type movedID struct {
 	to string // the new id; "" if it cannot be known
 }
 
-// successor returns the session that id is, or has become, or "" if that has ended.
+// successor returns the session that id is now, after all its moves. If that session has ended, the ID is "".
 func (s *Sessions) successor(ctx context.Context, id string) (_ string, r records.Record, err error) {
 	const longest = 100 // moves in a minute, of one session: only a program that wrote to Redis itself exceeds that
 	for range longest {

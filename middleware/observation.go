@@ -15,8 +15,8 @@ import (
 //
 // While the request may hold its session, notes are kept. They are told after a commit that comes before the handler
 // returns, as for a stream, or at the end. What happens to a stream after its commit is told as it happens, by the
-// observers' backlogs: an observer that blocks would keep the stream's handler from ending. Only that the session has
-// ended is told by the request itself: at its next commit, or at the end.
+// observers' backlogs: otherwise an observer that blocks would keep the handler from ending. There is one exception:
+// the request itself tells that its session has ended, at its next commit or at the end.
 type observation struct {
 	context.Context // of the request as it came in, in its task of the execution trace
 	sessions        *Sessions
@@ -53,7 +53,8 @@ type notes struct {
 	exchanges [2]ExchangeEvent
 }
 
-// A handler may do as much as it likes before its request is told of. These bound what that takes.
+// A handler may do any number of things before its request's event is told. These constants bound the memory for
+// them.
 const (
 	maxHolds = 64   // of the request's event
 	maxKept  = 1024 // events
@@ -105,7 +106,7 @@ func (o *observation) lock() *notes {
 	return o.notes
 }
 
-// updates notes that the observation is of an Update, and of which session.
+// updates notes that this observation is of an Update, and the ID of its session.
 func (o *observation) updates(id string) {
 	if n := o.lock(); n != nil {
 		n.event.Session = id
@@ -138,8 +139,8 @@ func (o *observation) region(name string) region {
 	return region{trace.StartRegion(o.Context, "latchkey "+name)}
 }
 
-// wait begins the region of a wait for the lock of a session. The log has its ID also if the wait is in vain, or goes on when
-// the trace ends.
+// wait begins the region of a wait for the lock of a session. The ID is logged first: a wait may be in vain, or go on
+// when the trace ends.
 func (o *observation) wait(id string) region {
 	if o != nil && o.task != nil {
 		trace.Log(o.Context, "session", id)
@@ -147,7 +148,8 @@ func (o *observation) wait(id string) region {
 	return o.region("wait")
 }
 
-// waited notes that the request, by its label, has waited for the lock. inVain is why it has not acquired it, or nil.
+// waited notes that the request, by its label, has waited for the lock. inVain is why the lock was not acquired, or
+// nil.
 func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
 	n := o.lock()
 	if n == nil {
@@ -180,7 +182,7 @@ func (o *observation) holdsOn() {
 	}
 	defer o.mu.Unlock()
 	h := n.event.Holds[len(n.event.Holds)-1]
-	n.event.Held -= h.Released.Sub(h.Acquired) // at the end of the first run it was released, as it seemed
+	n.event.Held -= h.Released.Sub(h.Acquired) // the end of the first run was noted as a release
 	o.holds(n, h.Acquired)
 }
 
@@ -207,7 +209,7 @@ func (o *observation) opened(id string, from origin) {
 		return
 	}
 	n.event.Session = id
-	if o.task != nil && len(n.event.Holds) == 0 { // wait has not told
+	if o.task != nil && len(n.event.Holds) == 0 { // no wait has logged it
 		trace.Log(o.Context, "session", id)
 	}
 	if !n.event.Acquired.IsZero() {
@@ -234,7 +236,7 @@ func (o *observation) committed(do action, err error) {
 	if err != nil { // it is told by failed, or the handler runs again
 		return
 	}
-	if stored.IsZero() { // another request's commit has stored the changes, or it was none of a hold
+	if stored.IsZero() { // another request's commit has stored the changes, or there was no hold
 		stored = n.now()
 	}
 	n.event.Committed, n.event.Outcome = stored, outcomes[do]
@@ -326,7 +328,7 @@ func (o *observation) runs() {
 	}
 }
 
-// tell tells what was kept, and keeps nothing any more until the session is opened again. It is called with nothing
+// tell tells what was kept, and stops keeping events until the session is opened again. It is called with no mutex
 // held. If another goroutine has opened the session again already, what was kept is told later.
 func (o *observation) tell() {
 	n := o.lock()
@@ -368,7 +370,7 @@ func (o *observation) finish() {
 		n.kept = append(n.kept, e)
 	}
 	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs)
-	if !n.lent { // nor after a runtime.Goexit, which does not come here
+	if !n.lent { // after a runtime.Goexit in an observer this is not reached
 		*n = notes{}
 		usedNotes.Put(n)
 	}
@@ -384,16 +386,16 @@ func (rq *request) cameWithAny() bool {
 	return rq.came != [roles]bool{}
 }
 
-// describe says which request it was, when that is over.
+// describe notes which request it was, when that request is over.
 func (e *RequestEvent) describe(rq *request) {
-	if e.Session != "" || e.Began || e.Err != nil { // otherwise its ID is only drawn, and nothing has it
+	if e.Session != "" || e.Began || e.Err != nil { // otherwise the ID was only drawn, and nothing is stored under it
 		e.Session = rq.identity.knownID()
 	}
 	e.Method, e.Route = rq.name()
 	rq.mu.Lock()
 	e.Mode, e.Passive = rq.mode, rq.passive
 	rq.mu.Unlock()
-	if e.Label == "" { // it has not asked for the lock. Options.Label may panic, and the response is sent already
+	if e.Label == "" { // no lock was asked for. Options.Label may panic, and the response is sent already
 		e.Label = rq.route()
 	}
 }

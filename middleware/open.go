@@ -160,8 +160,8 @@ func (o *opening) whyGone(id string) error {
 	return cmp.Or(err, store.ErrGone)
 }
 
-// take is Engine.Take, and tells seen of the wait, which was over at now. A hold comes with an error if the record cannot
-// be used.
+// take calls Engine.Take, and notes the wait in seen. The wait was over at now. If the record cannot be used, take
+// returns a hold together with the error.
 func (s *Sessions) take(ctx context.Context, id string, t records.Terms, seen *observation) (_ *records.Hold, now time.Time, _ error) {
 	began, region := time.Now(), seen.wait(id)
 	hold, err := s.store.Take(ctx, id, t)

@@ -20,9 +20,9 @@ import (
 //
 //   - No request holds the session, and its record is unchanged since it was read. The new record is saved,
 //     in one round trip (Engine.SaveLoaded).
-//   - Another request holds the session, or the handler wants to end the session, or to give it a new id or
-//     end, or the request is passive. The lock is acquired, under the rules of any exclusive request. If the record is unchanged since it
-//     was read, all that the handler has read is true, and the commit goes on under the lock.
+//   - Another request holds the session, or the handler wants to end the session or to change its id or its end,
+//     or the request is passive. The lock is acquired, under the rules of any exclusive request. If the record is
+//     unchanged since it was read, all that the handler has read is true, and the commit goes on under the lock.
 //   - Another request has written. Nothing of the handler's work was saved, and nothing of its response
 //     was sent: both are discarded, and the handler runs again, with the lock that was just acquired.
 //     From here on the request is exclusive, and there is no third run.

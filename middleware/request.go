@@ -85,7 +85,8 @@ func (rq *request) storeContext() context.Context {
 	return rq.base.Context()
 }
 
-// idChanges is what has happened to ids, before the request and by it, and whom it must tell.
+// idChanges is what has happened to IDs, before the request and by it, with the cookies and hooks that must tell of
+// it.
 type idChanges struct {
 	moved   [roles]movedID      // the ids that came with the request and have moved
 	cookies [roles]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
@@ -116,7 +117,7 @@ func (rq *request) moved(of role) movedID {
 	return rq.idChanges.moved[of]
 }
 
-// cookies returns those that the response sets or deletes, or nil. It is called with mu held.
+// cookies returns the cookies that the response sets or deletes, or nil. It is called with mu held.
 func (rq *request) cookies() []*http.Cookie {
 	if rq.idChanges == nil {
 		return nil
@@ -124,7 +125,7 @@ func (rq *request) cookies() []*http.Cookie {
 	return rq.idChanges.cookies[:]
 }
 
-// cookie returns that of a role, or nil. It is called with mu held.
+// cookie returns the cookie of a role that the response sets or deletes, or nil. It is called with mu held.
 func (rq *request) cookie(of role) *http.Cookie {
 	if rq.idChanges == nil {
 		return nil

@@ -100,8 +100,8 @@ func (w *watch) requests() (all []Request) {
 	return all
 }
 
-// holdersAmong returns for each session who holds it: who was the last to begin. The others have passed the session on, and
-// wait until their changes are stored. So they hold no lock: they have the session open.
+// holdersAmong returns the index of each session's holder: the request that began last to hold it. Earlier ones have
+// passed the session on, and wait until their changes are stored. They hold no lock, so their state becomes open.
 func holdersAmong(all []Request) map[string]int {
 	holders := make(map[string]int)
 	for i, r := range all {
@@ -120,7 +120,7 @@ func holdersAmong(all []Request) map[string]int {
 	return holders
 }
 
-// sortRequests puts them into the order that Requests promises.
+// sortRequests puts requests into the order that Requests promises.
 func sortRequests(all []Request) {
 	first := make(map[string]time.Time) // of a session: when it was acquired, or else the first waiter came, or else the first stream
 	slices.SortStableFunc(all, func(a, b Request) int {

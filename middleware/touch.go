@@ -19,13 +19,14 @@ func (s *Sessions) touch(ctx context.Context, id string) error {
 	return err
 }
 
-// hasEnded reports whether err says that a session has ended, or that Redis knows no more: a minute after a move only a
-// watch that has followed it does, see hasMoved.
+// hasEnded reports whether err says that a session has ended, or that Redis has no trace of it. In that case it may
+// have moved: after a minute only a watch that has followed the move knows, see hasMoved.
 func hasEnded(err error) bool {
 	return (errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound)) && !errors.Is(err, store.ErrMoved)
 }
 
-// TouchSession implements keep.Keeper. It does not wait for a commit: in doubt the session has its old id still.
+// TouchSession implements keep.Keeper. It does not wait for a commit: until that is done, the session counts as
+// having its old ID.
 func (rq *request) TouchSession(ctx context.Context) error {
 	switch created, _ := rq.identity.stored(); {
 	case created == 0: // nothing is stored

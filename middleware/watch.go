@@ -32,13 +32,13 @@ import (
 //
 // watch_rounds.go says when the watch asks, and what an answer may do.
 //
-// A shard's mutex is never held during a round trip, nor while a context ends, which may call code of the application.
-// It is locked behind request.mu: a request enters with that held.
+// A shard's mutex is never held during a round trip, nor while a context ends, which may call code of the
+// application. It is locked after request.mu: a request enters while it holds request.mu.
 type watch struct {
 	store  *records.Engine
 	terms  records.Terms
 	timer  *time.Timer   // begins the next round
-	on     atomic.Bool   // the timer is set, or a round is under way. Who sets it to true sets the timer, and then each round
+	on     atomic.Bool   // the timer is set, or a round is under way. Whoever sets it to true sets the timer; then each round does
 	rounds atomic.Uint32 // so far: the watch counts time in rounds, which costs a request less than a clock
 	askers atomic.Int32  // the goroutines that ask, of all rounds
 	shards [watchShards]watchShard
@@ -47,8 +47,8 @@ type watch struct {
 }
 
 type watchShard struct {
-	// mu guards entries, and the place of each request that belongs to this shard. Of other mutexes, only those of a request's
-	// identity and observation are locked behind it.
+	// mu guards entries, and the place of each request that belongs to this shard. While it is held, the only other
+	// mutexes that are locked are those of a request's identity and observation.
 	mu      sync.Mutex
 	entries []watchEntry // in no order
 	_       [32]byte     // so that two shards do not share a cache line
@@ -88,7 +88,7 @@ func (rq *request) watch() {
 		return
 	}
 	w, id := rq.sessions.watch, rq.identity.knownID()
-	due := w.rounds.Load() + watchPeriod + 1 // the first of these may come at once
+	due := w.rounds.Load() + watchPeriod + 1 // the next round may come at once
 	in := &w.shards[rq.watched.shard]
 	in.mu.Lock()
 	switch at := rq.watched.at; {
@@ -214,8 +214,8 @@ func (rq *request) endedOpen() {
 	}
 }
 
-// stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller calls back with
-// the ids that were ended, and the requests step in again. So a handler goes on that ends its own session.
+// stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller then calls
+// back with the ids that were ended, and the requests step in again. So a handler that ends its own session goes on.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	out := make(map[*request]string) // the id with which each is watched
 	for rq := range s.requestsOn(ctx) {

@@ -55,15 +55,15 @@ func (w *watch) round() {
 	w.ask(w.due(w.rounds.Add(1)))
 }
 
-// goOn sets the timer for the round after the one that has begun then. If nobody is watched, or the store was closed,
-// there is none.
+// goOn sets the timer for the next round, watchEvery after began. If nobody is watched, or the store was closed,
+// there is no next round.
 func (w *watch) goOn(began time.Time) {
 	if w.store.Context().Err() != nil {
 		return // on stays true, so nothing sets the timer again
 	}
 	if w.isEmpty() {
 		w.on.Store(false)
-		// A request that has entered before that found it true. One that enters from now on finds it false.
+		// A request that has entered before this found on true. A request that enters from now on finds it false.
 		if w.isEmpty() || !w.on.CompareAndSwap(false, true) {
 			return
 		}
@@ -95,7 +95,7 @@ func (w *watch) all() (all []watchEntry) {
 	return all
 }
 
-// due returns those who are due in this round, and makes them due again in a second.
+// due returns the requests that are due in this round, and makes them due again in a second.
 func (w *watch) due(round uint32) (all []watchEntry) {
 	for i := range w.shards {
 		in := &w.shards[i]
@@ -112,7 +112,7 @@ func (w *watch) due(round uint32) (all []watchEntry) {
 	return all
 }
 
-// ask asks for all of them. It returns when the last question is under way, or when the store is closed.
+// ask asks for all these requests. It returns when the last question is under way, or when the store is closed.
 func (w *watch) ask(all []watchEntry) {
 	if len(all) == 0 {
 		return
@@ -146,7 +146,7 @@ type asking struct {
 	started int           // goroutines
 }
 
-// start starts more goroutines, if there may be as many.
+// start starts more goroutines, as far as there may be more.
 func (a *asking) start(more int) {
 	more = min(more, len(a.all), watchMost-int(a.askers.Load()))
 	for range more {
@@ -156,7 +156,7 @@ func (a *asking) start(more int) {
 	a.started += max(more, 0)
 }
 
-// run asks for one after the other.
+// run asks for one request after the other.
 func (a *asking) run() {
 	defer a.askers.Add(-1) // also if the client has ended this goroutine
 	last := int64(len(a.all))
@@ -171,7 +171,7 @@ func (a *asking) run() {
 // askFor ends the context of a request whose session has ended.
 func (w *watch) askFor(e watchEntry) {
 	defer w.answered(e)
-	defer func() { // the context may be derived from one of the application's
+	defer func() { // the application's own context may panic, if this one is derived from it
 		if v := recover(); v != nil {
 			defer func() { _ = recover() }() // of the Logger: a panic would end the process
 			e.rq.log(slog.LevelError, "panic", "the context of a request has panicked when its session ended", slog.Any("panic", v))
