@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P4: what a request does, and where the client's cookies lead, together decide the response and what becomes of
-// the cookies.
+// P4: The response, and what becomes of the client's cookies, depend on what the request does and on where its
+// cookies lead.
 func TestWhatAnAnswerDoesToTheCookies(t *testing.T) {
 	t.Parallel()
 	const (
@@ -98,8 +98,8 @@ func also(row, more map[string]string) map[string]string {
 	return all
 }
 
-// cookiesThat returns the cookies of a client with these sessions: "a guest's" or "a member's", which has ended,
-// has moved, or is not known any more.
+// cookiesThat returns the cookies of a client with the sessions that lead names: "a guest's" or "a member's". Such a
+// session is alive unless lead adds that it has ended, has moved, or is unknown.
 func (s *site) cookiesThat(t *testing.T, r *redistest.Server, lead string) (cookies []*http.Cookie) {
 	t.Helper()
 	for _, one := range strings.Split(strings.ReplaceAll(lead, ", and ", ", "), ", a ") {

@@ -21,8 +21,8 @@ func (o *slowObserver) Observe(context.Context, Event) {
 	o.told++
 }
 
-// An observer that blocks for so long that more events wait than the backlog has room for misses the further ones. The log
-// says how many. The next event after that is told again.
+// If an observer blocks until its backlog is full, it misses the events that come then. The log says how many. Later
+// events are told again.
 func TestASlowObserverMissesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &logtest.Buffer{}
@@ -39,7 +39,7 @@ func TestASlowObserverMissesEvents(t *testing.T) {
 		b.add(t.Context(), new(ExchangeEvent))
 		synctest.Wait()
 		if want := 1 + maxBacklog + 1; o.told != want {
-			t.Errorf("%d events were told, want %d", o.told, want)
+			t.Errorf("the observer was told of %d events, want %d", o.told, want)
 		}
 		lines := log.Lines("misses events")
 		if len(lines) != 1 || !strings.Contains(lines[0], "events=7") {

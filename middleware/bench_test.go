@@ -12,9 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// What one request costs, without net/http and without Redis's own work, since that
-// is a process of its own. This shows which function allocates, each charged with
-// what it calls outside this module:
+// The cost of one request, without net/http and without the work of Redis, which is a process of its own. The
+// commands below show which function allocates. Each function is charged with what it calls outside this module:
 //
 //	go test -run '^$' -bench Request/exclusive -benchtime 20000x \
 //		-memprofile mem.out -memprofilerate 1 -o bench.test ./middleware
@@ -23,7 +22,7 @@ import (
 // BenchmarkRequest is one visitor, one request after another.
 func BenchmarkRequest(b *testing.B) { benchRequest(b) }
 
-// BenchmarkObserved is the same with an observer that does nothing.
+// BenchmarkObserved is BenchmarkRequest with an observer that does nothing.
 func BenchmarkObserved(b *testing.B) {
 	benchRequest(b, observerFunc(func(context.Context, middleware.Event) {}))
 }
@@ -94,7 +93,7 @@ func login(b *testing.B, sessions *middleware.Sessions) string {
 	return cookie.Name + "=" + cookie.Value
 }
 
-// serve lets h answer the same request repeatedly.
+// serve makes h answer the same request repeatedly.
 func serve(b *testing.B, h http.Handler, method, cookie string, want []byte) {
 	ctx, cancel := context.WithCancel(context.Background()) // as a server's are: it can end
 	defer cancel()

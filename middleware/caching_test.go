@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P11: not every cache looks at Vary, so a response that was made of the session is also private,
-// unless the handler, or one around it, says what caches may do.
+// P11: Not every cache looks at Vary. So a response that depends on the session is also private, unless the handler,
+// or one around it, says what caches may do.
 func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	t.Parallel()
 	read := func(req *http.Request) { session.FromContext(req.Context()).Len() }
@@ -50,8 +50,8 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	}
 }
 
-// P11: once a response has begun, its header cannot change any more, and the handler may read the
-// session all the same: for the footer of a long page, say.
+// P11: Once a response has begun, its header cannot change any more. But the handler may still read the session, for
+// example for the footer of a long page.
 func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 100_000)
@@ -66,7 +66,7 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 				s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }},
 					http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 						begin(w)
-						if mode != middleware.Lazy { // there it is not open, and cannot be opened any more
+						if mode != middleware.Lazy { // a Lazy session is not open, and cannot be opened any more
 							fmt.Fprint(w, session.FromContext(req.Context()).Len())
 						}
 					}))
@@ -80,8 +80,8 @@ func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {
 	}
 }
 
-// P11: a handler in mode Lazy may answer in another way if its session cannot be opened. That is an
-// answer to this visitor, too: a cache must not give it to those who are logged in.
+// P11: A handler in mode Lazy may give another response if its session cannot be opened. That response is also for
+// one visitor only: a cache must not give it to visitors who are logged in.
 func TestAnAnswerWithoutASessionThatWasWantedIsPrivate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(h http.Header){
@@ -110,20 +110,20 @@ func TestAnAnswerWithoutASessionThatWasWantedIsPrivate(t *testing.T) {
 				t.Errorf("header %v", got)
 			}
 			if got := v.get(s.URL + "/static").Header; got.Get("Vary")+got.Get("Cache-Control") != "" {
-				t.Errorf("where it was not wanted: header %v", got)
+				t.Errorf("the session was not wanted, and the header is %v", got)
 			}
 		})
 	}
 }
 
-// P11: some caches look at the last Vary line only, so there is one.
+// P11: Some caches look only at the last Vary line, so there is only one.
 func TestVaryIsOneLine(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			session.FromContext(req.Context()).Len()
 			w.Header()["Vary"] = req.URL.Query()["vary"]
 			w.WriteHeader(200)
-			w.Header().Set(http.TrailerPrefix+"X-Sum", "1") // the header is completed in another way then
+			w.Header().Set(http.TrailerPrefix+"X-Sum", "1") // a trailer: other code completes the header then
 		}))
 		for set, want := range map[string][]string{
 			"":                            {"Cookie"},
@@ -166,7 +166,7 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 			})
 		})
 		v := newVisitor(t)
-		for _, path := range []string{"/add", "/login", "/logout"} { // a new cookie, another, none
+		for _, path := range []string{"/add", "/login", "/logout"} { // a new cookie, a changed cookie, a deleted cookie
 			a := v.get(s.URL + path)
 			if !a.sets() || a.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s: %v", path, a.Header)
@@ -177,10 +177,10 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 				}
 			}
 			if a.Header.Get("ETag") == "" {
-				t.Errorf("%s: too much is taken out: %v", path, a.Header)
+				t.Errorf("%s: the response has lost its ETag: %v", path, a.Header)
 			}
 		}
-		// Whether a response without a cookie is cached is up to the handler.
+		// The handler decides whether a response without a cookie is cached.
 		if a := v.get(s.URL + "/nothing"); a.Header.Get("CDN-Cache-Control") == "" || a.Header.Get("Cache-Control") == "no-store" {
 			t.Errorf("%v", a.Header)
 		}
@@ -193,8 +193,8 @@ func TestAnAnswerWithTheCookieIsNeverCached(t *testing.T) {
 	})
 }
 
-// P11: a response for which the session was asked anything but its id, which is for
-// logs, varies by cookie: a cache must not hand one visitor's page to another.
+// P11: A response varies by cookie if its handler has asked the session for anything but the ID, which is for logs. A
+// cache must not give one visitor's page to another.
 func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		uses := map[string]func(s *session.Session) any{
@@ -219,7 +219,7 @@ func TestAnAnswerMadeOfTheSessionVariesByCookie(t *testing.T) {
 			}
 		}
 		if a := newVisitor(t).get(s.URL + "/"); a.Header.Get("Vary") != "" {
-			t.Errorf("an answer that has nothing to do with the session: %v", a.Header)
+			t.Errorf("a response that does not use the session: %v", a.Header)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P4: somebody who has come back with a login keeps it, also if a job held the session when they came.
+// P4: A visitor who comes back with a login keeps it, even if a job holds the session at that moment.
 func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
@@ -37,8 +37,9 @@ func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
 	})
 }
 
-// P4: a background write finds its session unclaimed. Before it can claim the session, another request moves the id.
-// That is a 409, as if the write had found the moved id: what it wrote in a guest's session would be lost to its client.
+// P4: A background write finds its session unclaimed. Before it can claim the session, another request moves the ID.
+// The write then gets a 409, as if it had found the moved ID. In a guest's session its data would be lost to its
+// client.
 func TestAClaimThatCrossesALogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -126,7 +127,8 @@ func TestADeadlineDuringAClaim(t *testing.T) {
 	})
 }
 
-// What a login has replaced ends when somebody comes back with it, and the hook says so, also if that request fails.
+// If a login has replaced a session, that session ends when somebody comes back with the login. The hook says so,
+// even if that request fails.
 func TestAHookTellsWhatGaveWayAlsoIfTheHandlerPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, path := range []string{"/get", "/panic"} {

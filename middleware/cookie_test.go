@@ -70,8 +70,8 @@ func TestTheSecretStaysInTheCookie(t *testing.T) {
 	})
 }
 
-// P11: keys are rotated without logging anybody out, whether their cookie is set once or, as by
-// Remember, again: then the newest key signs it.
+// P11: A change of keys logs nobody out, whether a cookie is set once or is set again, as by Remember. The newest key
+// signs a cookie that is set again.
 func TestKeyRotation(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		older, newer := bytes.Repeat([]byte("old "), 8), bytes.Repeat([]byte("new "), 16)
@@ -92,9 +92,9 @@ func TestKeyRotation(t *testing.T) {
 	})
 }
 
-// Of several cookies with the right name the first that opens a session counts, in the order in
-// which the browser sends them: those with longer paths first, then older ones. So neither a
-// forged cookie nor one whose session is over hides the visitor's own.
+// Of several cookies with the right name, the first that opens a session counts. The browser sends cookies with
+// longer paths first, and of those older ones first. So neither a forged cookie nor the cookie of an ended session
+// hides the visitor's own.
 func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(req *http.Request) middleware.Mode {
@@ -126,7 +126,7 @@ func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 			with(t, tt.cookies...).get(s.URL+"/get?read-only").want(t, 200, tt.want)
 		}
 
-		// If one of them has moved less than a minute ago, another cookie may be on its way.
+		// If the ID of one of the cookies has moved less than a minute ago, another cookie may be on its way.
 		moved, _ := s.count(t, 1)
 		with(t, moved).get(s.URL+"/login").want(t, 200, "")
 		for _, cookies := range [][]*http.Cookie{{unknown, gone, moved}, {moved, gone, unknown}} {
@@ -139,8 +139,8 @@ func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 	})
 }
 
-// Two cookies that open a session each are a mistake of the application or an attack: that is
-// logged. The second session is not locked, prolonged or changed.
+// Two cookies that each open a session are a mistake of the application, or an attack. So they are logged. The second
+// session is not locked, prolonged or changed.
 func TestTwoLiveCookiesAreReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -173,7 +173,7 @@ func TestTwoLiveCookiesAreReported(t *testing.T) {
 			}
 		}
 		if n := proxy.RoundTrips(); n != 3 {
-			t.Errorf("%d round trips to Redis, want 3: take, look, commit; the dead one is known", n)
+			t.Errorf("%d round trips to Redis, want 3: acquire, read, commit; the dead session is known", n)
 		}
 		if after, _ := r.Get(t, record); after != before {
 			t.Errorf("the second session was %s and is %s", before, after)
@@ -197,15 +197,15 @@ func TestADeadCookieBehindTheUsedOneCostsNothing(t *testing.T) {
 			proxy.Forget()
 			with(t, used, dead).get(s.URL+"/add").want(t, 200, "*")
 			if n := proxy.RoundTrips(); n != 2 {
-				t.Errorf("with a tombstone: %v: %d round trips, want take and commit", tombstone, n)
+				t.Errorf("with a tombstone: %v: %d round trips, want 2: acquire and commit", tombstone, n)
 			}
 		}
 	})
 }
 
-// A sibling domain plants a cookie of its own, which the browser sends first. After the login
-// that cookie is dead, and the visitor's own counts. Neither it nor its session can be removed by
-// the response to a logout, and it does no harm.
+// A sibling domain plants a cookie of its own, which the browser sends first. After the login that cookie is dead,
+// and the visitor's own counts. The response to a logout can remove neither the planted cookie nor its session, but
+// neither does harm.
 func TestAPlantedCookieDoesNotUndoTheLogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, welcoming())
@@ -246,8 +246,8 @@ func TestAtMostEightCookiesAreVerified(t *testing.T) {
 	})
 }
 
-// With eight cookies a request does not wait eight times for a Redis that has fallen silent: for all
-// looks at other sessions, and the commit, that is Timeout and a quarter at most.
+// If Redis falls silent, a request with eight cookies does not wait for it eight times. All looks at other sessions,
+// and the commit, take 1.25 times Timeout together at most.
 func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -259,7 +259,7 @@ func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
 		}
 		proxy.Forget()
 		proxy.Inject(func(redistest.Command) redistest.Fault {
-			if proxy.Requests() > 1 { // the take has passed
+			if proxy.Requests() > 1 { // the session is locked and read
 				return redistest.Hang
 			}
 			return redistest.Pass
@@ -272,7 +272,7 @@ func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// ASVS 3.3: all patterns that New takes, and what it makes of them.
+// ASVS 3.3: all patterns that New accepts, and the cookies that it makes of them.
 var patterns = map[string]struct {
 	o    http.Cookie
 	want string // behind the value
@@ -283,7 +283,7 @@ var patterns = map[string]struct {
 	"subdomains": {http.Cookie{Name: "__Secure-id", Secure: true, Domain: "example.org"}, "; Path=/; Domain=example.org; HttpOnly; Secure; SameSite=Lax"},
 	"part":       {http.Cookie{Name: "__Secure-id", Secure: true, Path: "/app"}, "; Path=/app; HttpOnly; Secure; SameSite=Lax"},
 	"embedded":   {http.Cookie{Name: "__Host-id", Secure: true, SameSite: http.SameSiteNoneMode, Partitioned: true}, "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"},
-	"all of it": {http.Cookie{Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org"},
+	"all fields": {http.Cookie{Name: "mine", Path: "/app", MaxAge: 3600, SameSite: http.SameSiteStrictMode, Domain: "example.org"},
 		"; Path=/app; Domain=example.org; Max-Age=3600; HttpOnly; SameSite=Strict"},
 }
 
@@ -317,8 +317,7 @@ func TestTheCookieIsDeletedAsItWasSet(t *testing.T) {
 	}
 }
 
-// ASVS 3.3.5: name and value fit into the 4096 bytes that browsers keep, whatever the
-// name.
+// ASVS 3.3.5: Name and value fit into the 4096 bytes that browsers keep, whatever the name is.
 func TestTheCookieFitsIntoABrowser(t *testing.T) {
 	t.Parallel()
 	st := store.New(redistest.Embedded(t).Pool(t, 4), store.Options{})
@@ -333,7 +332,7 @@ func TestTheCookieFitsIntoABrowser(t *testing.T) {
 		}
 		longest = size
 		w := &recorder{header: http.Header{}}
-		s.Handler(users(nil)).ServeHTTP(w, as(request(http.MethodPost, ""), "/login/ann")) // a user's is longer
+		s.Handler(users(nil)).ServeHTTP(w, as(request(http.MethodPost, ""), "/login/ann")) // the cookie of a user is longer
 		pair, _, _ := strings.Cut(w.header.Get("Set-Cookie"), ";")
 		if len(pair)-len("=") > 4096 || len(pair) < size+100 {
 			t.Fatalf("with a name of %d bytes, it has %d", size, len(pair))
@@ -364,8 +363,8 @@ func TestACookieOfAnotherNameIsForged(t *testing.T) {
 	})
 }
 
-// Two applications with the same key and cookie name, but different Prefixes: the
-// session of the one is unknown to the other, and not adopted.
+// Two applications have the same key and cookie name, but different Prefixes. Each does not know the other's
+// sessions, and does not adopt their IDs.
 func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		shop := newSiteOn(t, store.New(r.Pool(t, 4), store.Options{Prefix: "shop:"}), middleware.Options{}, app())

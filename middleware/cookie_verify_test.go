@@ -18,9 +18,9 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// FuzzReadCookie: of any header, with a cookie in it that the right key has
-// signed, the same ids are read as by net/http and securecookie. An attacker without the key
-// cannot sign anything, but even with it the two must not differ.
+// FuzzReadCookie reads any header, with a cookie that the right key has signed, twice: with readIDs, and with
+// net/http and securecookie. Both must find the same IDs. An attacker without the key cannot sign anything, but even
+// with the key the two must not differ.
 func FuzzReadCookie(f *testing.F) {
 	keys := [][]byte{bytes.Repeat([]byte("new "), 8), bytes.Repeat([]byte("old "), 16)}
 	const lifetime = 400 * 24 * time.Hour // the longest that a browser keeps a cookie
@@ -33,7 +33,8 @@ func FuzzReadCookie(f *testing.F) {
 	if err != nil || len(readBySecurecookie(&http.Request{Header: http.Header{"Cookie": {issued.String()}}}, keys, lifetime)) != 1 {
 		f.Fatalf("%v: %v is not genuine to securecookie", err, issued)
 	}
-	// No cookie is accepted in the one second and refused in the next: the two ask one after another.
+	// No age is within 100 s of the limit. The two readers run one after the other, and a cookie must not expire in
+	// between.
 	for _, age := range []int64{0, -1e6, 1e6, 34_559_900, 34_560_100, 1e8, now, 2 * now} {
 		f.Add("", strconv.FormatInt(now-age, 10), text, "", "", "")
 	}
@@ -80,7 +81,7 @@ func FuzzReadCookie(f *testing.F) {
 	})
 }
 
-// readBySecurecookie does what cookies.readIDs should do.
+// readBySecurecookie does what cookies.readIDs should do, with net/http and securecookie.
 func readBySecurecookie(r *http.Request, keys [][]byte, lifetime time.Duration) (ids []cameID) {
 	for k, name := range []string{member: "sid-login", guest: "sid"} {
 		verified := 0
@@ -109,8 +110,8 @@ func idOf(secret []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// wide is how many bytes the signatures have here. On 32 bytes the difference would be a few
-// nanoseconds, which drown in the noise.
+// wide is the size of the signatures in this test, in bytes. With 32 bytes the difference would be a few nanoseconds,
+// too few to measure.
 const wide = 1 << 16
 
 // A wideHash is a hash with wide sums, all of them zero.
@@ -129,10 +130,10 @@ func (h *wideHash) Sum(b []byte) []byte {
 	return b
 }
 
-// The time for a forged signature does not reveal where it is wrong, or an attacker could guess one
-// byte by byte. A comparison that stops at the first difference takes more than a hundred times as
-// long for the last byte as for the first. The two take turns, and the shortest of many tries counts:
-// a busy machine can make a try longer but not shorter.
+// The time to check a forged signature does not reveal which byte is wrong. Otherwise an attacker could guess a
+// signature byte by byte. A comparison that stops at the first difference takes more than a hundred times as long for
+// the last byte as for the first. The two forgeries take turns, and the shortest of many tries counts: a busy machine
+// can make a try longer but not shorter.
 func TestTheComparisonOfSignaturesLeaksNothing(t *testing.T) {
 	t.Parallel()
 	var summed time.Time

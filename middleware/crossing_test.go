@@ -69,8 +69,8 @@ func TestABackgroundAnswerDoesNotUndoALogin(t *testing.T) {
 	})
 }
 
-// P4: a page that writes was under way in another tab when the visitor logged in, and is answered after it. It
-// begins a guest's session, and the visitor stays logged in.
+// P4: A page that writes was under way in another tab when the visitor logged in. Its response comes after the login,
+// and begins a guest's session. The visitor stays logged in.
 func TestAPageThatCrossesALoginDoesNotUndoIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{}, welcoming())

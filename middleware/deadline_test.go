@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// lateContext is a context whose timer is late, as it may be on a busy machine: its
-// deadline is over a little before it ends.
+// lateContext is a context whose timer is late, as it may be on a busy machine: its deadline passes a little before
+// it ends.
 type lateContext struct {
 	context.Context
 	deadline time.Time
@@ -24,8 +24,8 @@ type lateContext struct {
 
 func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// P5: a request's deadline is its own. Redis is silent for a while, for longer than the
-// first request in line may wait. Those behind it may wait longer, and all are served.
+// P5: A deadline concerns only its own request. Redis is silent for longer than the first request in line may wait.
+// The requests behind it may wait longer, and all of them are served.
 func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -50,14 +50,14 @@ func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 		for _, v := range visitors {
 			all.Go(func() {
 				if a := v.get(s.URL + "/nothing"); a.err == nil && a.StatusCode == 200 {
-					t.Error("a request that had no time was served by a Redis that was silent")
+					t.Error("Redis was silent, and a request was served after its deadline")
 				}
 			})
 			synctest.Wait() // it is in line
 			for range 10 {
 				all.Go(func() {
 					if a := v.get(s.URL + "/add"); a.err != nil || a.StatusCode != 200 {
-						t.Errorf("a request with all the time in the world: %d %q %v", a.StatusCode, a.body, a.err)
+						t.Errorf("a request without a deadline: %d %q %v", a.StatusCode, a.body, a.err)
 					}
 				})
 			}
@@ -68,7 +68,7 @@ func TestOneRequestsDeadlineSendsNobodyElseAway(t *testing.T) {
 	})
 }
 
-// withDeadlines serves mux with sessions inside a handler that sets deadlines, of a second.
+// withDeadlines serves mux with sessions, inside a handler that gives each request a deadline of one second.
 func withDeadlines(t *testing.T, r *redistest.Server, mode middleware.Mode, mux http.Handler) *site {
 	t.Helper()
 	o := middleware.Options{Mode: func(*http.Request) middleware.Mode { return mode }}
@@ -82,9 +82,9 @@ func withDeadlines(t *testing.T, r *redistest.Server, mode middleware.Mode, mux 
 	})
 }
 
-// P2: whoever set a request's deadline has answered by the time it is over. So nothing of the
-// request is saved, however it ends, and it sets no cookie. If it has changed nothing, it loses
-// nothing, and is answered as ever.
+// P2: If a request's deadline has passed, whoever set it has already sent a response. So nothing of the request is
+// saved, however it ends, and it sets no cookie. A request that has changed nothing loses nothing, and gets its usual
+// response.
 func TestARequestWhoseDeadlineIsOverSavesNothing(t *testing.T) {
 	t.Parallel()
 	endings := map[string]func(w http.ResponseWriter, req *http.Request){

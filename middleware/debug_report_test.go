@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The session for which most requests wait comes first, and of equals the one that has been held for longest; those that
-// are only open come last.
+// The session for which most requests wait comes first. Of two with equally many, the one that has been held for
+// longer comes first. Sessions that are only open come last.
 func TestDebugShowsTheBusiestFirst(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -69,7 +69,7 @@ func TestDebugShowsTheBusiestOfMany(t *testing.T) {
 		t.Errorf("the page has %d rows, and %d bytes", n, len(page))
 	}
 	if n := len(report.Sessions) + len(report.Sessions[0].Requests); n != 9001+1001 {
-		t.Errorf("the JSON has %d", n)
+		t.Errorf("the JSON has %d requests", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func BenchmarkDebug(b *testing.B) {
 	}
 }
 
-// After a handover to another process, those who wait do not know the new holder until they ask. The page says so.
+// After a handover to another process, the waiters do not know the new holder until they ask. The page says so.
 func TestDebugShowsThatAHolderIsUnknown(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

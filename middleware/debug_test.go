@@ -118,8 +118,8 @@ func thisProcess() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// The page opens no session, whatever the sessions' options say. So it also answers a visitor whose own session is held,
-// and while Redis is away. A check of who asks may use the session, in any mode.
+// The page opens no session, whatever the options say. So the page also answers a visitor whose own session is held,
+// and it answers while Redis is away. A handler around it that checks who asks may use the session, in any mode.
 func TestDebugNeedsNoSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// What a handler discards is not saved, and its response goes out. What it does after that is saved.
+// What a handler discards is not saved, but its response is sent. Changes after the Discard are saved.
 func TestDiscard(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := siteWith(t, r, middleware.Options{}, "/discard", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -41,8 +41,8 @@ func TestDiscard(t *testing.T) {
 	})
 }
 
-// P7: Options.Discard keeps half-done work out of the session where the response is an error that
-// something inside the sessions has made, such as a framework's recovery.
+// P7: Options.Discard keeps half-done work out of the session if the response is an error that was made inside
+// Sessions.Handler, for example by a framework's recovery.
 func TestAnswersThatAreErrorsSaveNothingIfToldSo(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Who cannot see a drawing is told what it shows, by its title and description and by the page. In dark mode it is
-// dark, and its text can be read at the width of a page.
+// A reader who cannot see a drawing learns what it shows from its title, its description and the page. In dark mode
+// the drawing is dark. Its text can be read at the width of a page.
 func TestDrawingsCanBeRead(t *testing.T) {
 	t.Parallel()
 	drawings, _ := filepath.Glob("*.svg")
@@ -30,7 +30,7 @@ func TestDrawingsCanBeRead(t *testing.T) {
 			}
 		}
 		if info, err := os.Stat(name); err != nil || info.Size() > 12<<10 {
-			t.Errorf("%s has %d bytes, and may have 12 KB", name, len(drawing))
+			t.Errorf("%s has %d bytes, more than 12 KB", name, len(drawing))
 		}
 		if !regexp.MustCompile(`!\[[^\]]{80,}\]\(` + name + `\)`).MatchString(read(t, "README.md")) {
 			t.Errorf("the guide does not show %s with a text in its place", name)

@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// A server of another kind, such as one of gRPC, gets a session's token by its own ways.
+// A server of another kind, such as one of gRPC, gets a session's token in its own way.
 func ExampleSessions_ID() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// A page asks again and again whether there is something new. It does not keep its visitor logged in by that.
+// A page asks again and again whether there is something new. These requests do not keep the visitor logged in.
 func ExampleSessions_Passive() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

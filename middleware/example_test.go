@@ -57,7 +57,7 @@ func Example_debug() {
 	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:6060", debug)) }()
 }
 
-// Where a router cannot be asked for its route, the request says how it uses its session.
+// If a router cannot be asked for its route, the request says how it uses its session.
 func ExampleOptions_mode() {
 	_ = middleware.Options{
 		Keys: [][]byte{key},
@@ -94,7 +94,7 @@ func Example_login() {
 	server.Handler = middleware.Recoverer(http.NewCrossOriginProtection().Handler(sessions.Handler(mux)))
 }
 
-// Who ticks "remember me" stays logged in when the browser is closed.
+// A visitor who ticks "remember me" stays logged in when the browser is closed.
 func Example_remember() {
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		user, ok := checkPassword(r)
@@ -127,8 +127,7 @@ func Example_commit() {
 	})
 }
 
-// In mode Lazy a handler opens the session when it needs it, and decides itself
-// what to do where that fails.
+// In mode Lazy a handler opens the session when it needs it, and decides itself what to do if that fails.
 func Example_lazy() {
 	mux.HandleFunc("GET /feed", func(w http.ResponseWriter, r *http.Request) {
 		s, err := session.Start(r.Context())
@@ -163,8 +162,8 @@ func keepPicture(string, io.Reader) (name string, err error) { return "", nil }
 
 func charge(context.Context) error { return nil }
 
-// An upload takes its time. The session is asked who the visitor is before, is free meanwhile, and
-// is opened again to save what has come.
+// An upload takes long. The handler first asks the session who the visitor is. The session is free during the upload,
+// and is opened again to save what has come.
 func Example_upload() {
 	mux.HandleFunc("POST /picture", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
@@ -210,8 +209,8 @@ func Example_flash() {
 	})
 }
 
-// A websocket opens its session for each message, long after it has begun, and holds it only for
-// that.
+// A websocket opens its session for each message, long after its request has begun, and holds it only for that
+// message.
 func Example_websocket() {
 	mux.HandleFunc("GET /chat", func(w http.ResponseWriter, r *http.Request) {
 		s := session.FromContext(r.Context())
@@ -319,8 +318,8 @@ func Example_job() {
 	}
 }
 
-// A framework whose recovery is inside the sessions answers a panic with a 500. What was done by
-// then is not saved.
+// If a framework's recovery is inside the sessions, it answers a panic with a 500. What the handler changed before
+// the panic is not saved.
 func ExampleOptions_discard() {
 	_ = middleware.Options{
 		Keys:    [][]byte{key},
@@ -506,8 +505,8 @@ func ExampleOptions_token() {
 	})
 }
 
-// Scripts of another site call the API. What sets headers for every response, also for errors of the sessions, goes
-// around them.
+// Scripts of another site call the API. A handler that sets headers for every response, also for errors of the
+// sessions, goes around the sessions.
 func ExampleOptions_token_cors() {
 	const app = "https://app.example.com"
 	cors := func(next http.Handler) http.Handler {
@@ -543,7 +542,7 @@ func ExampleOptions_token_web() {
 	server.Handler = middleware.Recoverer(http.NewCrossOriginProtection().Handler(both))
 }
 
-// A server of another kind, as of gRPC, finds the token where its clients put it.
+// A server of another kind, such as one of gRPC, finds the token where its clients put it.
 func Example_otherServer() {
 	count := func(ctx context.Context, token string) error {
 		id, ok := sessions.ID(token)

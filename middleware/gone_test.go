@@ -33,8 +33,8 @@ func TestAWaitingRequestFindsTheSessionEnded(t *testing.T) {
 	})
 }
 
-// P4: a write that comes after the logout brings nothing back, and one that comes after a login is refused, since
-// its client is about to have the new cookie.
+// P4: A write after the logout brings nothing back. A write after a login is refused, since its client is about to
+// have the new cookie.
 func TestAWriteAfterTheEndBringsNothingBack(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
@@ -101,8 +101,8 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 	})
 }
 
-// P4: no visitor is shut out. Whatever has ended the session, the visitor goes on as a guest, and can log in at
-// once. Only if a login's answer is lost do scripts get a 409, for a minute, and no cookie.
+// P4: No visitor is shut out. Whatever has ended the session, the visitor goes on as a guest, and can log in at once.
+// Only if the response to a login is lost, scripts get a 409 for a minute, and no cookie.
 func TestNobodyIsShutOut(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *site, v *visitor){
@@ -168,8 +168,8 @@ func TestNobodyIsShutOut(t *testing.T) {
 	}
 }
 
-// P4: what ends a session that a request holds ends what is under way in it, also a login. The
-// visitor's next try begins a new session.
+// P4: If a session is ended while a request holds it, what is under way in it ends, too, even a login. The visitor's
+// next try begins a new session.
 func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := welcoming()
@@ -196,15 +196,15 @@ func TestALoginInASessionThatIsEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// P9: a Start that is repeated does not remember what an earlier one came for: if the session is
-// unknown by then, the new one has an id that nobody knows.
+// P9: A Start that is repeated does not keep the ID that an earlier Start has asked for. If that session is unknown
+// by then, the new session has an ID that nobody knows.
 func TestARepeatedStartAdoptsNoID(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var old string
 		mux := app()
 		mux.HandleFunc("/lazy", func(_ http.ResponseWriter, req *http.Request) {
 			if _, err := session.Start(req.Context()); err == nil {
-				t.Error("the session is held, and Start has it")
+				t.Error("Start has opened a session that another holder has")
 			}
 			r.Do(t, "DEL", recordOf(old), recordOf(old)+".lock")
 			s, err := session.Start(req.Context())

@@ -22,8 +22,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P1, P4: increments that are made in every way there is, among reads, logins and logouts, are
-// linearizable, in two processes.
+// P1, P4: Increments made in every possible way, among reads, logins and logouts in two processes, are linearizable.
 func TestHistoriesWithReopenDiscardAndUpdate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		ctx, enough := context.WithCancel(t.Context())
@@ -61,7 +60,7 @@ func readsOnly(r *http.Request) middleware.Mode {
 	return middleware.Exclusive
 }
 
-// A historian is what the visitor asks.
+// A historian is the handler that the visitor's requests reach.
 type historian struct {
 	sessions *middleware.Sessions
 	came     func() // is called for each request
@@ -92,8 +91,8 @@ func (h *historian) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// counted reads the number or adds 1 to it. Where the session is over, what can only be done to one
-// is done in the ordinary way, for its response.
+// counted reads the number or adds 1 to it. If there is no stored session, counted adds 1 in the ordinary way, since
+// the other ways need one.
 func (h *historian) counted(s *session.Session, r *http.Request) (n int, err error) {
 	ctx := r.Context()
 	switch path := r.URL.Path; {
@@ -116,7 +115,7 @@ func (h *historian) counted(s *session.Session, r *http.Request) (n int, err err
 	}
 	switch {
 	case r.Method == http.MethodGet && errors.Is(err, store.ErrGone):
-		return 0, nil // as for those that come later
+		return 0, nil // as a later request would read
 	case err != nil:
 		return 0, err
 	}
@@ -126,22 +125,22 @@ func (h *historian) counted(s *session.Session, r *http.Request) (n int, err err
 	return n, nil
 }
 
-// P14: users log in, renew, end one of their sessions, all others and all, and list them, among
-// increments and reads of several sessions at once, in two processes. What was ended before a
-// request began is never seen alive by it, a list shows what is alive, and all else is linearizable.
-// Only requests whose session is ended under them are refused.
+// P14: In two processes and several sessions at once, users log in, renew their IDs, and list their sessions. They
+// end one of their sessions, all others, or all. In between there are increments and reads. A request never sees a
+// session alive that was ended before the request began, a list shows the sessions that are alive, and everything
+// else is linearizable. A request is refused only if its session is ended under it.
 func TestHistoriesOfUsers(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	for _, clients := range []int{1, 6} { // one waits for nobody, so other commands are sent
+	for _, clients := range []int{1, 6} { // a single client never waits, so other commands are sent
 		a := playUsers(t, store.Options{}, r.URL, r.URL)
 		a.Sound = true
 		runUsers(t, a, clients)
 	}
 }
 
-// The same holds if replies are lost, so that an end whose response was lost may have taken effect, or
-// not, and if commands arrive much too late.
+// The same holds on a bad network. If the response to an end is lost, that end may have taken effect or not. Commands
+// may arrive much too late.
 func TestHistoriesOfUsersOverBadNetworks(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -179,7 +178,7 @@ func playUsers(t *testing.T, o store.Options, urls ...string) *history.Account {
 			Device: func(r *http.Request) string { return r.URL.Query().Get("label") },
 			Logger: new(logtest.Buffer).Logger(),
 			OnError: func(w http.ResponseWriter, r *http.Request, err error) {
-				w.Header().Set("X-User", *r.Context().Value(seenKey{}).(*string)) // also where it was refused
+				w.Header().Set("X-User", *r.Context().Value(seenKey{}).(*string)) // also if the request was refused
 				w.WriteHeader(middleware.Status(err))
 			},
 		})
@@ -235,13 +234,13 @@ func runUsers(t *testing.T, a *history.Account, clients int) {
 	}
 }
 
-// A clerk is what users ask.
+// A clerk is the handler that the users' requests reach.
 type clerk struct {
 	sessions *middleware.Sessions
 	inside   http.Handler
 }
 
-// seenKey is that of the user whose session a request's handler has seen.
+// seenKey is the context key of the user whose session the request's handler has seen.
 type seenKey struct{}
 
 func clerkMode(r *http.Request) middleware.Mode {
@@ -280,7 +279,7 @@ func (c *clerk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(w, info.Device)
 		}
 	case "/incr/optimistic":
-		r.Method = http.MethodGet // the only ones that are
+		r.Method = http.MethodGet // only a GET can be optimistic
 		c.inside.ServeHTTP(w, r)
 	default:
 		c.inside.ServeHTTP(w, r)
@@ -331,8 +330,8 @@ func work(ctx context.Context) {
 	}
 }
 
-// crowd makes requests of one visitor, all at once and in two processes. They have n in their
-// session in the end.
+// crowd makes requests of one visitor, all at once and in two processes. In the end their session must have the
+// number n.
 func crowd(t *testing.T, r *redistest.Server, requests int, request func(i int) (method, path string), n string) {
 	t.Helper()
 	var sites []*site
@@ -356,7 +355,7 @@ func crowd(t *testing.T, r *redistest.Server, requests int, request func(i int) 
 	v.get(sites[0].URL+"/get").want(t, 200, n)
 }
 
-// P1: of 100 concurrent writes to one session, in two processes, 100 stay.
+// P1: In two processes, 100 concurrent writes to one session are all kept.
 func TestConcurrentWritesAllStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		crowd(t, r, 100, func(int) (method, path string) { return http.MethodPost, "/add" }, "101")
@@ -371,8 +370,7 @@ func mixed(i int) (method, path string) {
 	return http.MethodGet, "/add"
 }
 
-// P1: of 100 concurrent GETs that each add 1, in two processes, 100 are kept, beside POSTs that
-// do so, too.
+// P1: In two processes, 100 concurrent GETs that each add 1 are all kept, among POSTs that also add 1.
 func TestConcurrentOptimisticWritesAllStay(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) { crowd(t, r, 120, mixed, "121") })
 }

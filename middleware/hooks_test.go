@@ -54,8 +54,8 @@ func (a *audit) forget() {
 	a.lines = nil
 }
 
-// Whatever begins, renews or ends a session is noted once, by the time the client has the response;
-// what only uses it is not.
+// The beginning, each renewal and the end of a session are noted once, before the client has the response. Mere use
+// is not noted.
 func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var log audit
@@ -76,7 +76,7 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 		log.want(t)
 		v.post(s.URL+"/logout").want(t, 200, "")
 		log.want(t, "end "+user)
-		a := with(t, before...).post(s.URL + "/login") // with the cookie of one that has ended
+		a := with(t, before...).post(s.URL + "/login") // with the cookie of an ended session
 		begun := with(t, a.cookie(t)).get(s.URL + "/id").body
 		log.want(t, "begin "+begun)
 
@@ -91,7 +91,7 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	})
 }
 
-// A change that was not saved, or maybe not, is not noted.
+// A change that was not saved, or perhaps not saved, is not noted.
 func TestNoHookForAFailedCommit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*session.Session){
@@ -163,7 +163,7 @@ func TestNothingIsHeldDuringAHook(t *testing.T) {
 	})
 }
 
-// A hook that panics does so like the handler. What was saved before stays.
+// A panic in a hook goes on like a panic in the handler. What was saved before stays saved.
 func TestAHookThatPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := middleware.Hooks{End: func(context.Context, string) { panic("no disk") }}

@@ -152,20 +152,20 @@ func (a *act) cookie(name string) *http.Cookie {
 	return nil
 }
 
-// come makes a request with the cookies of a browser, and returns what it has sent back.
+// come makes a request with a browser's cookies, and returns its act, which is over.
 func (p *play) come(s *middleware.Sessions, h kept, call string) *act {
 	a := newAct(jar.Request{Call: call, Navigation: true}, p.userName("ann"), -1)
 	a.came = h
 	a.begin(s)
 	a.end()
 	if a.response.Code != http.StatusOK {
-		p.t.Fatalf("%s, at first: %d", call, a.response.Code)
+		p.t.Fatalf("the first %s: status %d", call, a.response.Code)
 	}
 	return a
 }
 
-// newBrowser returns the cookies of a browser after a call that begins a session, and the public id of the session.
-// Somebody has come back with it.
+// newBrowser makes a call that begins a session, and comes back with it. It returns the browser's cookies, and the
+// public ID of the session.
 func (p *play) newBrowser(s *middleware.Sessions, call string) (h kept, id string) {
 	a := p.come(s, h, call)
 	h.put(a.response)
@@ -177,7 +177,7 @@ func (p *play) newBrowser(s *middleware.Sessions, call string) (h kept, id strin
 	return h, publicID(p.t, a.cookie(name))
 }
 
-// begin begins the sessions that there are at first: see jar.Start.
+// begin begins the sessions that exist before the course: see jar.Start.
 func (p *play) begin(s *middleware.Sessions) {
 	var guest kept
 	switch p.course.Start {
@@ -203,6 +203,6 @@ func (p *play) begin(s *middleware.Sessions) {
 		guest, p.ids["C"] = p.newBrowser(s, "write")
 		p.browser.guest = guest.guest
 	default:
-		p.t.Fatalf("this start is not known: %s", p.course.Start)
+		p.t.Fatalf("unknown start: %s", p.course.Start)
 	}
 }

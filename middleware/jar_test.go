@@ -120,7 +120,7 @@ func (p *play) do(step jar.Step) string {
 	return ""
 }
 
-// open lets a request come to its handler, and compares the session that it has opened.
+// open lets a request come to its handler, and compares the session that it has opened with the model's.
 func (p *play) open(a *act, step jar.Step) string {
 	s := a.begin(p.sessions)
 	if s == nil {
@@ -140,7 +140,7 @@ func (p *play) open(a *act, step jar.Step) string {
 	return ""
 }
 
-// commit lets a handler return, and compares the answer.
+// commit lets a handler return, and compares the response with the model's.
 func (p *play) commit(a *act, step jar.Step) string {
 	a.end()
 	if a.response.Code != step.Status {
@@ -161,7 +161,8 @@ func (p *play) commit(a *act, step jar.Step) string {
 	return ""
 }
 
-// learn returns the letter of a session. If the model has a new letter for it, that is learnt.
+// learn returns the letter of a session. If it has none, and the model expects a new letter, learn gives it that
+// letter.
 func (p *play) learn(id, want string) string {
 	_, isKnown := p.ids[want]
 	if got := p.letter(id); got != "an unknown session" || isKnown || want == "-" || want == "" {
@@ -184,7 +185,7 @@ func (p *play) letter(id string) string {
 	return "an unknown session"
 }
 
-// finish lets all handlers return that still wait.
+// finish lets all handlers return that are still waiting.
 func (p *play) finish() {
 	for _, a := range p.acts {
 		if a.done != nil {

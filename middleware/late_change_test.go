@@ -19,7 +19,7 @@ import (
 
 const notAllSaved = "Not all of this was saved. Please check before you try again."
 
-// changes are all ways to change a session that has n.
+// changes are all ways to change a session that has the key n.
 var changes = map[string]func(s *session.Session){
 	"Set":     func(s *session.Session) { s.Set("n", -9) },
 	"Delete":  func(s *session.Session) { s.Delete("n") },
@@ -28,9 +28,9 @@ var changes = map[string]func(s *session.Session){
 	"Destroy": func(s *session.Session) { s.Destroy() },
 }
 
-// P2: a handler changes the session after its Commit, and nothing of the response has left yet. The
-// client gets an error, whatever the handler answers or has answered. The connection stays whole:
-// a browser would repeat the request, and so the handler's work.
+// P2: A handler changes the session after its Commit, and nothing of the response has left yet. The client gets an
+// error, whatever the handler has written or goes on to write. The connection is not closed: otherwise a browser
+// would repeat the request, and so the handler's work.
 func TestALateChangeIsAnError(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("all is well", 10_000)
@@ -84,9 +84,9 @@ func TestALateChangeIsAnError(t *testing.T) {
 	}
 }
 
-// P2: a change after the commit cannot be saved. It is not lost in silence either: no client takes
-// a response that has begun for complete, not even one whose length was declared and which was
-// written in full. If nothing has left, OnError sees which change it was.
+// P2: A change after the commit cannot be saved, and it is not lost in silence. No client takes a response that has
+// begun for complete, even if its length was declared and it was written in full. If nothing has left, OnError is
+// told which change it was.
 func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(w http.ResponseWriter){
@@ -109,7 +109,7 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 					begin(w)
 					change(s)
 					if n, err := fmt.Fprint(w, "all is well"); !errors.Is(err, session.ErrClosed) {
-						t.Errorf("wrote %d bytes after the broken rule: %v", n, err)
+						t.Errorf("wrote %d bytes after the late change: %v", n, err)
 					}
 				})
 				var seen error
@@ -125,7 +125,7 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 						t.Errorf("OnError got %v", seen)
 					}
 				} else if a.StatusCode != 200 || a.err == nil || strings.Contains(a.body, "all is well") {
-					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err) // without a header it would send it again
+					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err) // without a header the client would repeat the request
 				}
 				lines := s.log.Lines("session changed after it was saved")
 				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {
@@ -137,8 +137,8 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 	}
 }
 
-// P2: a change by another goroutine, while the commit is on its way to Redis. Observers are told of a failure, as the
-// client is, although the commit succeeds.
+// P2: Another goroutine changes the session while its commit is on its way to Redis. Observers are told of a failure,
+// and the client gets an error, although the commit succeeds.
 func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -174,8 +174,8 @@ func TestAChangeDuringTheCommitIsAnError(t *testing.T) {
 	})
 }
 
-// Observers are told of a late change if the client is: also if it comes while Reopen waits, and not if it was of a run
-// that another run replaces.
+// Observers are told that a request has failed if the client gets the error of a late change, even if the change
+// comes while Reopen waits. If a second run replaces the run with the late change, the outcome is the second run's.
 func TestALateChangeIsTold(t *testing.T) {
 	t.Parallel()
 	for path, c := range map[string]struct {
@@ -184,7 +184,7 @@ func TestALateChangeIsTold(t *testing.T) {
 		outcome, kind string
 	}{
 		"/reopen": {middleware.Exclusive, 500, "failed", "late"},
-		"/anew":   {middleware.Optimistic, 200, "saved", "late"}, // the error stays, of the first run
+		"/anew":   {middleware.Optimistic, 200, "saved", "late"}, // the kind of the first run's error stays
 	} {
 		inFakeTime(t, path, func(t *testing.T, r *redistest.Server) {
 			w, mux := &witness{}, app()
@@ -218,14 +218,14 @@ func TestALateChangeIsTold(t *testing.T) {
 				t.Errorf("the response is a %d", a.StatusCode)
 			}
 			if e := eventOf(t, w, path); e.Outcome != c.outcome || e.Kind != c.kind {
-				t.Errorf("told are outcome %q and kind %q, want %q and %q", e.Outcome, e.Kind, c.outcome, c.kind)
+				t.Errorf("observers were told of outcome %q and kind %q, want %q and %q", e.Outcome, e.Kind, c.outcome, c.kind)
 			}
 		})
 	}
 }
 
-// P2: once the handler has the connection, cutting the response off means closing it. If the change
-// comes while the connection changes hands, the handler does not get it.
+// P2: If the handler has hijacked the connection, the response is cut off by closing the connection. If the change
+// comes during the Hijack, the handler does not get the connection.
 func TestALateChangeClosesAHijackedConnection(t *testing.T) {
 	t.Parallel()
 	for during, want := range map[bool]error{false: nil, true: session.ErrClosed} {
@@ -257,7 +257,7 @@ func TestALateChangeClosesAHijackedConnection(t *testing.T) {
 	}
 }
 
-// A taking does something when the connection is taken over, but not handed out yet.
+// A taking is a ResponseWriter that does something when the connection is hijacked, but not yet handed out.
 type taking struct {
 	http.ResponseWriter
 	over func()

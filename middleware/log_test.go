@@ -21,7 +21,7 @@ func fails(_ http.ResponseWriter, r *http.Request) {
 	session.FromContext(r.Context()).Set("f", func() {})
 }
 
-// writes cannot be saved if it may only read.
+// writes is a handler that changes its session, which fails if the session may only be read.
 func writes(_ http.ResponseWriter, r *http.Request) { add(session.FromContext(r.Context())) }
 
 // A thousand requests that fail alike are not a thousand lines: ten of a kind are written in a
@@ -40,7 +40,7 @@ func TestAFloodOfErrorsIsNoFloodOfLines(t *testing.T) {
 		redistest.Elapse(time.Second)
 		serveOnce(t, s.Handler(http.HandlerFunc(fails)))
 		if len(log.Lines("left_out=990")) != 1 {
-			t.Errorf("the next line does not say that 990 were left out:\n%s", log)
+			t.Errorf("the next line does not say that 990 lines were left out:\n%s", log)
 		}
 	})
 }
@@ -61,8 +61,8 @@ func TestALineIsShort(t *testing.T) {
 	})
 }
 
-// Nor does text that a handler takes from a request: a key, a label, a user, a device. The same
-// holds for errors.
+// Text that a handler takes from a request, such as a key, a label, a user or a device, does not make a log line
+// long. It does not make an error long either.
 func TestWhatHandlersMakeOfARequestIsClipped(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 50_000)
@@ -145,7 +145,7 @@ func TestTheLogSaysWhichRouteFailedAndHow(t *testing.T) {
 		mux.HandleFunc("/", fails)
 		s.Handler(http.HandlerFunc(mux.ServeHTTP)).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/found/late", nil))
 		if len(log.Lines("route=/ ")) != 1 {
-			t.Errorf("no route that is found late in\n%s", log)
+			t.Errorf("the log has no line with the route that was found late:\n%s", log)
 		}
 	})
 }
@@ -172,9 +172,9 @@ func TestWhatIsSetAfterDestroyIsReported(t *testing.T) {
 	}
 }
 
-// The log line of a 503 names what holds the session, and in which process. Any part of
-// a path may be a secret, as in the link of a mail, and so may the query: neither another
-// visitor's log line nor Redis gets to see them. An application may have other names for its requests.
+// The log line of a 503 names the request that holds the session, and its process. Any part of a path, and of the
+// query, may be a secret, as in the link of a mail. So neither Redis nor another visitor's log line has them. An
+// application may give its requests other names.
 func TestTheLogNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -240,7 +240,7 @@ func TestALogHandlerMayAskForTheSession(t *testing.T) {
 			req.AddCookie(cookie)
 		}
 		s.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, err := session.Start(r.Context()) // which hangs if the handler does
+			_, err := session.Start(r.Context()) // Start hangs here if it hangs in the log handler
 			must(t, err)
 		})).ServeHTTP(httptest.NewRecorder(), req)
 		if asked != 1 {

@@ -49,8 +49,8 @@ func TestALivingHolderKeepsItsLock(t *testing.T) {
 	})
 }
 
-// P7: a holder whose lock is lost learns it when it is to be renewed, from its context, also after a
-// Reopen.
+// P7: If a holder's lock is lost, the next renewal of the lease finds that, and ends the holder's context. The same
+// holds after a Reopen.
 func TestALostLockEndsTheContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
@@ -74,7 +74,7 @@ func TestALostLockEndsTheContext(t *testing.T) {
 			s := newSiteOn(t, st, middleware.Options{Mode: byPath(map[string]middleware.Mode{"/wait": mode})}, mux)
 			v := s.visitor(t)
 			for _, query := range []string{"", "?reopened"} {
-				// It wrote nothing, so nothing was lost: the response stands.
+				// The handler wrote nothing, so nothing was lost, and its response stands.
 				v.get(s.URL+"/wait"+query).want(t, 200, "nothing to save, after 3s")
 			}
 		}

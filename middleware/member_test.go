@@ -47,7 +47,7 @@ func TestADeadMembersCookieCostsNothing(t *testing.T) {
 			proxy.Forget()
 			v.background("POST", s.URL+"/add").want(t, 200, "*")
 			if n := proxy.RoundTrips(); n != 2 {
-				t.Errorf("%d round trips, want take and commit", n)
+				t.Errorf("%d round trips, want 2: acquire and commit", n)
 			}
 		}
 		redistest.Elapse(10 * time.Minute)
@@ -59,8 +59,8 @@ func TestADeadMembersCookieCostsNothing(t *testing.T) {
 	})
 }
 
-// P4: a logout with an id that has moved since ends what it has become: the visitor meant this login. A guest's id
-// does not do that, since it may have been planted.
+// P4: A logout with a member's ID that has moved ends the session that the ID has become: the visitor meant this
+// login. A guest's ID does not do that, since it may have been planted.
 func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := &audit{}
@@ -82,8 +82,8 @@ func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 	})
 }
 
-// P4: a read that a Renew crosses leaves the old id its minute, also if the session had hardly any time left. So a second
-// tab that logs out with the old cookie ends the session.
+// P4: If a Renew crosses a read, the read leaves the old ID its full minute, even if the session had hardly any time
+// left. So a second tab can log out with the old cookie, which ends the session.
 func TestALogoutAfterAReadThatARenewCrossedEndsTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -113,10 +113,11 @@ func TestALogoutAfterAReadThatARenewCrossedEndsTheSession(t *testing.T) {
 	})
 }
 
-// P4: what a member's id has become ends with a login as another user. If the browser has logged in as that user
-// meanwhile, nothing ends: the login does not end a session of its own user, nor one whose user it cannot read.
+// P4: A login as another user ends the session that a member's ID has become. But if the browser has logged in as
+// that user meanwhile, nothing ends: the login does not end a session of its own user, nor one whose user it cannot
+// read.
 func TestALoginSparesWhatHasBecomeItsUsersSessionMeanwhile(t *testing.T) {
-	for name, status := range map[string]int{"it reads whose session it is": 200, "it cannot read that": 503} {
+	for name, status := range map[string]int{"it reads whose session it is": 200, "it cannot read whose session it is": 503} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *redistest.Server) {
 				proxy := redistest.NewProxy(t, r)
@@ -150,8 +151,8 @@ func TestALoginSparesWhatHasBecomeItsUsersSessionMeanwhile(t *testing.T) {
 	}
 }
 
-// P4: a login as another user with a member's id that has moved ends what it has become, since the browser has
-// changed hands. A login of the same user does not.
+// P4: A login as another user, with a member's ID that has moved, ends the session that the ID has become, since the
+// browser has changed hands. A login as the same user does not.
 func TestALoginOfAnotherUserEndsWhatTheIDHasBecome(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
@@ -167,7 +168,7 @@ func TestALoginOfAnotherUserEndsWhatTheIDHasBecome(t *testing.T) {
 	})
 }
 
-// P4: a login that is refused ends nothing, also if its browser has changed hands.
+// P4: A refused login ends nothing, even if its browser has changed hands.
 func TestALoginThatIsRefusedEndsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{MaxSessions: 1, RefuseLogin: true})
@@ -216,7 +217,7 @@ func TestALoginIsANewBeginning(t *testing.T) {
 	}
 }
 
-// P11: Back after the logout must not show the page of before, so a browser keeps none of a member's.
+// P11: After the logout, Back must not show an earlier page. So no browser stores a member's page.
 func TestAMembersPageIsNotStored(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
@@ -284,7 +285,7 @@ func TestADoubleClickIsOneLogin(t *testing.T) {
 				v.get(s.URL+"/user").want(t, 200, "ann")
 				v.get(s.URL+"/get").want(t, 200, want)
 				if newest := order[len(order)-1]; newest == 1 && len(hooks.lines) != 1 {
-					t.Errorf("the hooks tell %q, want the end of the older one", hooks.lines)
+					t.Errorf("the hooks were called with %q, want the end of the older session", hooks.lines)
 				}
 				another := newVisitor(t).get(s.URL + "/login/ann") // in another browser
 				another.want(t, 403, "*")
@@ -293,8 +294,8 @@ func TestADoubleClickIsOneLogin(t *testing.T) {
 	}
 }
 
-// P4: what gives way ends when somebody comes back with the newer login, and not before. Only the newer one ends the
-// older.
+// P4: A session that gives way ends when somebody comes back with the newer login, and not before. Only the newer
+// login ends the older one.
 func TestALoginGivesWayToTheNextOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
@@ -315,8 +316,9 @@ func TestALoginGivesWayToTheNextOne(t *testing.T) {
 	})
 }
 
-// P4: a planted guest's cookie gives nobody power over a login: neither a logout with it nor a login as another user
-// ends what the id has become, and a login as the same user ends only what nobody has come back with.
+// P4: A planted guest's cookie gives nobody power over a login. Neither a logout with that cookie nor a login as
+// another user ends the session that its ID has become. A login as the same user ends only a session that nobody has
+// come back with.
 func TestAPlantedCookieEndsNoLogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
@@ -325,7 +327,7 @@ func TestAPlantedCookieEndsNoLogin(t *testing.T) {
 		ann := browserThatGot(t, mallory.get(s.URL+"/login/ann"))
 		mallory.get(s.URL+"/logout").want(t, 200, "")
 		other := browserThatGot(t, mallory.get(s.URL+"/login/mallory"))
-		other.get(s.URL+"/get").want(t, 200, "0") // nor does it show what was in it
+		other.get(s.URL+"/get").want(t, 200, "0") // the planted cookie does not show the session's values
 		other.get(s.URL+"/user").want(t, 200, "mallory")
 		ann.get(s.URL+"/user").want(t, 200, "ann")
 		again := browserThatGot(t, mallory.get(s.URL+"/login/ann"))
@@ -334,7 +336,8 @@ func TestAPlantedCookieEndsNoLogin(t *testing.T) {
 	})
 }
 
-// P4: of two member's cookies one may have moved, such as a planted one. The session that the other one opens is renewed.
+// P4: One of two members' cookies may have moved, for example a planted one. Renew then renews the session of the
+// other one.
 func TestARenewBesideAnotherMembersMovedID(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})

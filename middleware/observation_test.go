@@ -42,8 +42,8 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// What was kept is not told while the request holds its session: a goroutine may have opened it again, after another
-// has committed and before that tells.
+// Kept events are not told while the request holds its session. One goroutine may commit, and another may open the
+// session again before the first one tells.
 func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	told := 0
 	s, err := New(store.New(redistest.Memory(t).Pool(t, 1), store.Options{}), Options{
@@ -67,8 +67,9 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	}
 }
 
-// The session is acquired when its lock is, and saved when the reply to its commit comes: what the request does after
-// that does not count. What an exchange has come between is as late as it seems.
+// The session counts as acquired when its lock is, and as saved when the reply to its commit comes. What the request
+// does after that does not count. If another exchange has come in between, or another request has stored the changes,
+// the time of the note counts.
 func TestTimesOfAnObservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -117,7 +118,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 	})
 }
 
-// The second run of a handler goes on with the lock of the first: it was held in between, too.
+// The second run of a handler goes on with the lock of the first, so the session counts as held in between.
 func TestHeldBetweenTwoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observation{Context: t.Context(), notes: &notes{event: RequestEvent{Arrived: time.Now()}}}
@@ -130,7 +131,7 @@ func TestHeldBetweenTwoRuns(t *testing.T) {
 		}
 		o.released()
 		if e := o.notes.event; e.Held != 4*time.Second || len(e.Holds) != 1 || e.Holds[0].Released.Sub(e.Holds[0].Acquired) != e.Held {
-			t.Errorf("it was held for %v, in %+v", e.Held, e.Holds)
+			t.Errorf("the session was held for %v, in %+v", e.Held, e.Holds)
 		}
 	})
 }

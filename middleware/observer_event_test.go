@@ -42,7 +42,7 @@ func TestAnEventIsOnlyOfItsRequest(t *testing.T) {
 	})
 }
 
-// What a goroutine does that outlives its request is told: it is no part of the request's event.
+// What a goroutine does after its request is told, but is no part of the request's event.
 func TestWhatOutlivesARequestIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -64,7 +64,7 @@ func TestWhatOutlivesARequestIsTold(t *testing.T) {
 			told[fmt.Sprintf("%T", e)]++
 		}
 		if told["*middleware.SessionEvent"] != 1 || told["*middleware.ExchangeEvent"] == 0 || told["*middleware.RequestEvent"] != 0 {
-			t.Errorf("after the request there were %v", told)
+			t.Errorf("after the request, the observer was told %v", told)
 		}
 	})
 }
@@ -88,8 +88,8 @@ func TestAKeptContextKeepsNoSession(t *testing.T) {
 	})
 }
 
-// Nor is the memory used again while an event is still told: by a goroutine that has committed for its request, and is
-// slower than the request.
+// The memory of an event is not used again while the event is still being told: a goroutine that has committed for
+// its request may tell slower than the request ends.
 func TestAnEventIsValidUntilItIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		type pause struct{ told, goOn chan struct{} }

@@ -28,7 +28,7 @@ func eventOf(t *testing.T, w *witness, route string) *middleware.RequestEvent {
 	return all[0]
 }
 
-// A request that waits knows for whom, how long, and how many stood before it.
+// The event of a request that has waited says behind which request, how long, and how many requests were before it.
 func TestAWaitIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -64,7 +64,7 @@ func TestAWaitIsObserved(t *testing.T) {
 				t.Errorf("request %d: its times are %v, %v, %v, %v", i, e.Arrived, e.Acquired, e.Committed, e.Done)
 			}
 		}
-		// A wait that is in vain.
+		// A wait in vain.
 		free = v.hold(s.URL + "/pause")
 		v.get(s.URL+"/add").want(t, 503, "*")
 		e := w.one(t)
@@ -86,7 +86,7 @@ func (c far) Do(ctx context.Context, key string, commands ...transport.Command) 
 	return c.Client.Do(ctx, key, commands...)
 }
 
-// A request that comes while another one acquires the session knows for whom it waits.
+// If a request comes while another one is acquiring the session, its event says that it has waited behind that one.
 func TestAWaitBehindWhoeverAcquiresTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -106,7 +106,7 @@ func TestAWaitBehindWhoeverAcquiresTheSession(t *testing.T) {
 	})
 }
 
-// A request that asks for its session again has an entry for each time, with the times and the holder that it met.
+// A request that opens its session again has one Hold for each time, with the times, and the holder at that time.
 func TestEachHoldIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -143,7 +143,7 @@ func TestEachHoldIsObserved(t *testing.T) {
 	})
 }
 
-// It is told that a lock was released for another process, and not that it was released for nobody.
+// If a lock is released for another process, that is told as handed over. A release for nobody is not told.
 func TestAHandoverIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		here, there := &witness{}, &witness{}
@@ -166,7 +166,7 @@ func TestAHandoverIsObserved(t *testing.T) {
 	})
 }
 
-// Leases that are extended and locks that are lost are told, with the reason.
+// Extended leases and lost locks are told, with the reason.
 func TestLeasesAreObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -202,14 +202,15 @@ func TestLeasesAreObserved(t *testing.T) {
 		}
 		for _, e := range all {
 			if e, ok := e.(*middleware.SessionEvent); ok && e.What == "extended" && !errors.Is(e.Err, store.ErrLost) {
-				t.Errorf("its lease was extended: %v", e.Err)
+				t.Errorf("the lease of the lost lock was extended: %v", e.Err)
 			}
 		}
 		evicted().want(t, 503, "*")
 	})
 }
 
-// A request holds a session no longer than it has the lock: what it does after it could not open the session is no hold.
+// A hold ends when the lock is released. If the request could not open the session, what it does afterwards is no
+// hold.
 func TestASessionThatCannotBeOpenedIsNotHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -228,7 +229,7 @@ func TestASessionThatCannotBeOpenedIsNotHeld(t *testing.T) {
 		v.get(s.URL + "/lazy")
 		e := w.one(t)
 		if len(e.Holds) != 2 || e.Held != 0 {
-			t.Errorf("it has held the session for %v, in %d holds", e.Held, len(e.Holds))
+			t.Errorf("the request has held the session for %v, in %d holds", e.Held, len(e.Holds))
 		}
 		for _, h := range e.Holds {
 			if h.Acquired.IsZero() || h.Released != h.Acquired {
@@ -238,7 +239,7 @@ func TestASessionThatCannotBeOpenedIsNotHeld(t *testing.T) {
 	})
 }
 
-// Queue and Behind of a request are those of its first hold, also if that was in vain.
+// Queue and Behind of a request are those of its first hold, even if that was in vain.
 func TestWhoWasBeforeTheFirstHoldIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -246,7 +247,7 @@ func TestWhoWasBeforeTheFirstHoldIsObserved(t *testing.T) {
 			ctx, cancel := context.WithTimeout(req.Context(), time.Second)
 			defer cancel()
 			if _, err := session.Start(ctx); err == nil {
-				t.Error("it has the session that another request holds")
+				t.Error("Start has opened a session that another request holds")
 			}
 			time.Sleep(2 * time.Second)
 			_, err := session.Start(req.Context())
@@ -265,7 +266,7 @@ func TestWhoWasBeforeTheFirstHoldIsObserved(t *testing.T) {
 	})
 }
 
-// A session that ends while its holder has it open is told so once, although both the watch and the lease find it.
+// If a session ends while its holder has it open, that is told once, although both the watch and the lease find it.
 func TestTheEndOfAHeldSessionIsObservedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -285,7 +286,7 @@ func TestTheEndOfAHeldSessionIsObservedOnce(t *testing.T) {
 			}
 		}
 		if count != 1 {
-			t.Errorf("it is told %d times", count)
+			t.Errorf("the end is told %d times", count)
 		}
 	})
 }

@@ -59,7 +59,7 @@ func makesEvents(t *testing.T, r *redistest.Server, looks int) {
 	}
 }
 
-// That its session has ended is told by the request itself, just before its own event, however much has happened since.
+// The request itself tells that its session has ended, just before its own event, however much has happened since.
 func TestAnEndedSessionIsToldByItsRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
@@ -73,7 +73,7 @@ func TestAnEndedSessionIsToldByItsRequest(t *testing.T) {
 			}
 			synctest.Wait()
 			if slices.Contains(happenings(w.takeAll()), "ended_open") {
-				t.Error("it is told before the handler has returned")
+				t.Error("the end is told before the handler has returned")
 			}
 		})
 		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, mux)
@@ -89,7 +89,7 @@ func TestAnEndedSessionIsToldByItsRequest(t *testing.T) {
 		})
 		own := slices.IndexFunc(all, func(e middleware.Event) bool { _, ok := e.(*middleware.RequestEvent); return ok })
 		if told < 0 || told > own {
-			t.Errorf("it is event %d, and that of the request is event %d", told, own)
+			t.Errorf("the end is event %d, and the request's own is event %d", told, own)
 		}
 	})
 }

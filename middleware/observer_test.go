@@ -41,7 +41,7 @@ func (w *witness) takeAll() []middleware.Event {
 	return all
 }
 
-// requests returns the events of requests.
+// requestsIn returns the events of requests.
 func requestsIn(events []middleware.Event) (all []*middleware.RequestEvent) {
 	for _, e := range events {
 		if r, ok := e.(*middleware.RequestEvent); ok {
@@ -132,7 +132,7 @@ func TestARequestIsObserved(t *testing.T) {
 	})
 }
 
-// A request that does not lock its session at first is told whom it has waited for at its commit.
+// If an optimistic request waits for the lock at its commit, its event says behind which request.
 func TestAnOptimisticWaitIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -162,8 +162,8 @@ func TestAnOptimisticWaitIsObserved(t *testing.T) {
 	})
 }
 
-// The begin, the new ids and the end of each session are told once, and how it ended, whoever has ended it. MaxSessions
-// calls Hooks.End as well.
+// The beginning, the new IDs and the end of each session are told once, whoever has ended it. The event of the end
+// says how it has ended. MaxSessions calls Hooks.End as well.
 func TestTheLivesOfSessionsAreObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, log := &witness{}, audit{}
@@ -207,8 +207,8 @@ func TestTheLivesOfSessionsAreObserved(t *testing.T) {
 	})
 }
 
-// An exchange says which script or command it was, how large, and with which words Redis has refused it. No event has
-// what only the visitor may know.
+// The event of an exchange names its script or command, its size, and the word with which Redis has refused it. No
+// event has what only the visitor may know.
 func TestAnExchangeIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -304,7 +304,7 @@ func TestAnObserverMayUseTheSessions(t *testing.T) {
 			}
 			mu.Lock()
 			told[what]++
-			again := told[what] > 2 || s == nil // otherwise what it does is told, and so on
+			again := told[what] > 2 || s == nil // or each use would be told, be used again, and so on
 			mu.Unlock()
 			if again {
 				return

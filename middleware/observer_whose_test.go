@@ -70,7 +70,7 @@ func TestARequestThatOnlyListsSessionsHasNoEvent(t *testing.T) {
 	})
 }
 
-// What a hook does after an Update that has ended its session belongs neither to its hold nor to its outcome.
+// What a hook does after an Update that has ended its session is no part of the Update's hold or outcome.
 func TestAHookIsNoPartOfAnUpdate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w := &witness{}
@@ -152,7 +152,7 @@ func TestRouteOfASecondRun(t *testing.T) {
 	})
 }
 
-// A stream is shown since it arrived, also if it has called EndAll.
+// A stream is shown as open since it arrived, even if it has called EndAll.
 func TestSinceWhenAStreamIsOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -174,8 +174,8 @@ func TestSinceWhenAStreamIsOpen(t *testing.T) {
 	})
 }
 
-// Each request that came with a session's cookie has an event, also if it has only learnt from the request before it that
-// the session has ended, or reads, and the session has a new ID by now.
+// Each request that came with a session's cookie has an event. That includes a request that learns from the one
+// before it that the session has ended, and a read whose session has a new ID by now.
 func TestARequestWithACookieHasAnEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -195,7 +195,7 @@ func TestARequestWithACookieHasAnEvent(t *testing.T) {
 		late.Jar.SetCookies(at, []*http.Cookie{before})
 		late.get(s.URL+"/len").want(t, 200, "0")
 		if e := w.one(t); e.Route != "/len" || e.RoundTrips == 0 || e.Session != "" {
-			t.Errorf("of a request whose session has a new ID: %+v", e)
+			t.Errorf("the event of a request whose session has a new ID: %+v", e)
 		}
 		all := []chan answer{v.start(s.URL + "/leave")}
 		synctest.Wait()
@@ -211,7 +211,7 @@ func TestARequestWithACookieHasAnEvent(t *testing.T) {
 	})
 }
 
-// A handler that panics since its commit has failed has failed.
+// If a handler panics because its commit has failed, the outcome is failed, and not abandoned.
 func TestAPanicAfterACommitThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()
@@ -243,7 +243,7 @@ func TestAnIDThatIsOnlyDrawnIsNotTold(t *testing.T) {
 		w.takeAll()
 		v.get(s.URL+"/id").want(t, 200, "*")
 		if e := w.one(t); e.Session != "" || e.Dead != 1 {
-			t.Errorf("it is told of the session %q, with %d dead cookies", e.Session, e.Dead)
+			t.Errorf("the event names the session %q, with %d dead cookies", e.Session, e.Dead)
 		}
 	})
 }
@@ -259,19 +259,20 @@ func TestEachRequestWithADeadCookieIsTold(t *testing.T) {
 		w.takeAll()
 		v.background("POST", s.URL+"/add").want(t, 200, "1") // begins a guest's session beside the dead one
 		if e := w.one(t); len(e.Holds) != 1 || e.Holds[0].Kind != "gone" || e.Kind != "" {
-			t.Errorf("it has asked in vain for a session that has ended, and has begun one: %+v", e)
+			t.Errorf("the event should have one hold in vain, and no error: %+v", e)
 		}
 		for range 3 {
 			w.takeAll()
 			v.background("POST", s.URL+"/add").want(t, 200, "*")
 			if e := w.one(t); e.Session == "" || e.Dead != 1 {
-				t.Errorf("it is told of the session %q, with %d dead cookies", e.Session, e.Dead)
+				t.Errorf("the event names the session %q, with %d dead cookies", e.Session, e.Dead)
 			}
 		}
 	})
 }
 
-// A panic leaves what was not saved abandoned: also one in the commit, and one after a failure that the handler has got over.
+// After a panic, the outcome is abandoned: also if the panic is in the commit, or comes after an error that the
+// handler has got over.
 func TestAPanicIsToldAsAbandoned(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()

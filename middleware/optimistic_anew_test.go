@@ -19,7 +19,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// serve lets the pair's page answer to w, for a request that is prepared by what is around the sessions.
+// serve sends the pair's page a request, which prepare changes first, as a handler around the sessions may. w gets
+// the response.
 func (p *pair) serve(t *testing.T, w http.ResponseWriter, prepare func(*http.Request)) {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page?q=1", nil)
@@ -28,8 +29,8 @@ func (p *pair) serve(t *testing.T, w http.ResponseWriter, prepare func(*http.Req
 	p.here.Config.Handler.ServeHTTP(w, req)
 }
 
-// Whatever the first run does to the request, the second run gets the request as it came. The
-// values of its context are the same.
+// Whatever the first run does to the request, the second run gets the request as it came. Both runs share the values
+// of its context.
 func TestTheSecondRunHasTheRequestAsItCame(t *testing.T) {
 	t.Parallel()
 	nothing := func(*http.Request) {}
@@ -62,7 +63,7 @@ func TestTheSecondRunHasTheRequestAsItCame(t *testing.T) {
 			func(r *http.Request) { r.MultipartForm = &multipart.Form{Value: map[string][]string{"m": {"1"}}} },
 			func(r *http.Request) { r.MultipartForm.Value["m"][0] = "2" },
 			func(r *http.Request) any { return r.MultipartForm.Value }},
-		"an upload that the first run looks for": {
+		"an upload that the first run reads": {
 			func(r *http.Request) { r.Header.Set("Content-Type", "multipart/form-data; boundary=b") },
 			func(r *http.Request) { _, _ = r.MultipartReader() },
 			func(r *http.Request) any { return r.MultipartForm == nil }},
@@ -99,8 +100,7 @@ func TestTheSecondRunHasTheRequestAsItCame(t *testing.T) {
 
 type contextKey struct{}
 
-// The header that the first run has kept, in a goroutine for example, is not that of the second
-// run's response.
+// A header that the first run has kept, for example in a goroutine, is not the header of the second run's response.
 func TestAHeaderThatTheFirstRunHasKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var kept http.Header
@@ -126,8 +126,8 @@ func TestAHeaderThatTheFirstRunHasKept(t *testing.T) {
 	})
 }
 
-// In one run the header that a handler has kept is that of its response, as without sessions: until the
-// header is sent, and for the trailers.
+// If there is only one run, a header that the handler has kept is the header of its response, as without sessions:
+// until the header is sent, and for the trailers.
 func TestAHeaderThatIsKept(t *testing.T) {
 	t.Parallel()
 	for path, end := range map[string]func(http.ResponseWriter){
@@ -153,7 +153,7 @@ func TestAHeaderThatIsKept(t *testing.T) {
 				h.Set(http.TrailerPrefix+"X-More", "2")
 			})
 			s, v := begun(t, r, middleware.Options{Mode: optimisticGets}, mux)
-			for _, method := range []string{http.MethodGet, http.MethodPost} { // the one is optimistic, the other is not
+			for _, method := range []string{http.MethodGet, http.MethodPost} { // GET is optimistic, POST is not
 				a := v.send(t.Context(), method, s.URL+"/kept", nil)
 				a.want(t, http.StatusAccepted, "body")
 				h := a.Header
@@ -165,8 +165,8 @@ func TestAHeaderThatIsKept(t *testing.T) {
 	}
 }
 
-// A handler that has taken over the connection writes the header itself: it finds the cookie there, also
-// in one that it has kept.
+// A handler that has hijacked the connection writes the header itself. The handler finds the cookie in the header,
+// even in one that it has kept.
 func TestAKeptHeaderHasTheCookie(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -207,14 +207,14 @@ func (c *controlled) Write(p []byte) (int, error) {
 	return c.ResponseRecorder.Write(p)
 }
 
-// control does what c can note.
+// control makes the calls that a controlled writer can note.
 func control(w http.ResponseWriter) error {
 	c := http.NewResponseController(w)
 	return errors.Join(c.SetReadDeadline(time.Now()), c.SetWriteDeadline(time.Now()), c.EnableFullDuplex())
 }
 
-// The deadlines and the full duplex of the first run do not hold for the second run. In one run
-// they are set before the response goes out.
+// The second run begins without the deadlines and the full duplex that the first run has set. If there is only one
+// run, they are set before the response is sent.
 func TestDeadlinesOfTheFirstRunAreForgotten(t *testing.T) {
 	t.Parallel()
 	all := []string{"read deadline", "write deadline", "full duplex", "body"}
@@ -238,7 +238,7 @@ func TestDeadlinesOfTheFirstRunAreForgotten(t *testing.T) {
 				if run == 1 {
 					first = w
 				} else if err := control(first); err == nil {
-					t.Error("the first run could set them during the second one")
+					t.Error("the first run has set a deadline during the second run")
 				}
 				if run < c.runs {
 					p.another(t, "/add")

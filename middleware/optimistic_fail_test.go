@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P5: the wait for the second run has the bounds of any other.
+// P5: The wait for the second run has the bounds of any other wait.
 func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
 	t.Parallel()
 	for what, bound := range map[string]time.Duration{"LockWait": 10 * time.Second, "the request's deadline": time.Second, "the client": time.Second} {
@@ -36,12 +36,12 @@ func TestTheWaitForTheSecondRunIsBounded(t *testing.T) {
 			}
 			began := time.Now()
 			if a := p.v.send(ctx, http.MethodGet, p.here.URL+"/page", nil); a.StatusCode == http.StatusOK {
-				t.Error("it was answered")
+				t.Error("the request was served")
 			}
 			if took := time.Since(began); took != bound {
 				t.Errorf("it took %v, want %v", took, bound)
 			}
-			redistest.Elapse(2 * time.Second) // for one second it is tried without a client, too
+			redistest.Elapse(2 * time.Second) // the commit waits for one more second without a client
 			if len(p.here.log.Lines("session failed")) != 1 {
 				t.Errorf("the request is not over; log:\n%s", p.here.log)
 			}
@@ -97,8 +97,7 @@ func TestAClientThatGoesAwayUndoesNothing(t *testing.T) {
 	}
 }
 
-// A panic in the first run saves nothing, and there is no second run. A panic in the second run
-// frees the session.
+// A panic in the first run saves nothing, and there is no second run. A panic in the second run releases the session.
 func TestAPanicInAnOptimisticHandler(t *testing.T) {
 	t.Parallel()
 	for in := range int32(2) {

@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// The handler must not run again if its work may have left the process. The request is a 503
-// then, and nothing of it is saved or sent.
+// The handler must not run again if its work may have left the process. The response is then a 503, and nothing of
+// the request is saved or sent.
 func TestAHandlerThatMayNotRunAgain(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(w http.ResponseWriter, req *http.Request) error{
@@ -73,8 +73,8 @@ func TestOptimisticIsForSafeMethods(t *testing.T) {
 	})
 }
 
-// A body can be read only once, and a record that cannot be read may be replaced by OnCorrupt. Then
-// the handler runs once, with the lock.
+// A handler runs only once, with the lock, if the request has a body, which can be read only once, or if the record
+// cannot be read, so that OnCorrupt may replace it.
 func TestWhereAHandlerMustRunOnceItIsExclusive(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{OnCorrupt: func(*http.Request, error) error { return nil }}
@@ -113,13 +113,12 @@ func TestNoSecondRunAfterASaveThatMayHaveBeenDone(t *testing.T) {
 		})
 		v.get(s.URL+"/add").want(t, 503, "The session is not available just now. Please try again.")
 		proxy.Inject(nil)
-		p.v.get(p.here.URL+"/get").want(t, 200, "4") // 3 was saved, and then another came
+		p.v.get(p.here.URL+"/get").want(t, 200, "4") // 3 was saved, and then another request wrote 4
 	})
 }
 
-// A save is refused because another request holds the session, and the network makes a copy of it.
-// The copy is done once the session is free. Then the request finds its own record, and does not
-// run again.
+// A save is refused because another request holds the session, and the network makes a copy of the command. Redis
+// executes the copy once the session is free. Then the request finds its own record, and does not run again.
 func TestACopyOfARefusedSaveIsKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)

@@ -26,8 +26,8 @@ func optimisticGets(r *http.Request) middleware.Mode {
 	return middleware.Exclusive
 }
 
-// A pair is two processes with the routes of app, in which GETs are optimistic and POSTs are
-// exclusive, and a visitor of the first one whose session has n = 1. The first one has a page, too.
+// A pair is two processes with the routes of app, and a visitor whose session has n = 1. GETs are optimistic and
+// POSTs are exclusive in the first process, which also has a page. The visitor's cookie is from the first process.
 type pair struct {
 	here, elsewhere *site
 	v               *visitor
@@ -35,7 +35,7 @@ type pair struct {
 	runs            atomic.Int32 // of the page
 }
 
-// newPair returns a pair. page knows which run of the page's handler it is, counted from 1.
+// newPair returns a pair. run is the number of the run of the page's handler, counted from 1.
 func newPair(t *testing.T, r *redistest.Server, o middleware.Options, page func(p *pair, run int32, w http.ResponseWriter, req *http.Request)) *pair {
 	t.Helper()
 	p := &pair{redis: r}
@@ -49,10 +49,10 @@ func newPair(t *testing.T, r *redistest.Server, o middleware.Options, page func(
 	return p
 }
 
-// tab returns a visitor with the cookie of now, which goes elsewhere.
+// tab returns a visitor with the present cookies, who can also go to the other process.
 func (p *pair) tab(t *testing.T) *visitor { return with(t, p.v.cookies(p.here)...) }
 
-// another is what another request does meanwhile, in the other process.
+// another makes another request meanwhile, in the other process.
 func (p *pair) another(t *testing.T, path string) {
 	t.Helper()
 	if a := p.tab(t).post(p.elsewhere.URL + path); a.err != nil || a.StatusCode != http.StatusOK {
@@ -60,7 +60,7 @@ func (p *pair) another(t *testing.T, path string) {
 	}
 }
 
-// record is the key of the one session that there is.
+// record returns the key of the only session.
 func (p *pair) record(t *testing.T) string {
 	t.Helper()
 	for _, key := range p.redis.Keys(t) {
@@ -88,7 +88,7 @@ func (p *pair) wantFree(t *testing.T) {
 	t.Helper()
 	for _, key := range p.redis.Keys(t) {
 		if strings.HasSuffix(key, ".lock") {
-			t.Errorf("%s is there", key)
+			t.Errorf("the lock %s is left", key)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestAnOptimisticWriteWaitsForTheHolder(t *testing.T) {
 			}
 			p.wantRuns(t, 1)
 			if len(got) > 0 {
-				t.Error("it was answered while another held the session")
+				t.Error("the write was answered while another request held the session")
 			}
 			free().want(t, 200, "*")
 			(<-got).want(t, 200, want.answer)
@@ -168,7 +168,7 @@ func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	}{
 		"logged out": {func(t *testing.T, p *pair) { p.another(t, "/logout") }, 200, "1", true},
 		"logged in":  {func(t *testing.T, p *pair) { p.another(t, "/login") }, 409, "*", false},
-		"run out":    {func(t *testing.T, p *pair) { p.redis.Do(t, "DEL", p.record(t)) }, 200, "1", true},
+		"expired":    {func(t *testing.T, p *pair) { p.redis.Do(t, "DEL", p.record(t)) }, 200, "1", true},
 		"damaged, and not replaced": {func(t *testing.T, p *pair) {
 			p.redis.Do(t, "SET", p.record(t), "garbage", "PX", 60_000)
 		}, 500, "*", false},
@@ -191,8 +191,8 @@ func TestTheSecondRunFindsWhatTheSessionHasBecome(t *testing.T) {
 	}
 }
 
-// P5: a request waits for LockWait, also if it waits for two sessions: for the member's, which ends while the first
-// run is about to be saved, and then for the guest's.
+// P5: A request waits for LockWait in all, even if it waits for two sessions: first for the member's, which ends when
+// the first run is about to be saved, and then for the guest's.
 func TestTheSecondRunWaitsForWhatIsLeftOfLockWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -268,14 +268,14 @@ func TestTheSecondRunBeginsAnew(t *testing.T) {
 		}
 		p.v.get(p.here.URL+"/len").want(t, 200, "1")
 		if lines := p.here.log.Lines("session changed after it was saved"); len(lines) > 0 {
-			t.Errorf("the first run's changes count: %q", lines)
+			t.Errorf("the log has changes of the first run: %q", lines)
 		}
 		p.wantRuns(t, 2)
 	})
 }
 
-// A GET without a body is optimistic over any protocol, and with a limit for bodies around the
-// sessions: it holds nothing while its handler runs, which has no body in either run.
+// A GET without a body is optimistic over any protocol, even with a limit for bodies around the sessions. The request
+// holds nothing while its handler runs. The handler sees no body in either run.
 func TestOptimisticOverAnyServer(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
@@ -304,9 +304,8 @@ func TestOptimisticOverAnyServer(t *testing.T) {
 	}
 }
 
-// Other Sessions around or inside take part in no second run: what they have would be changed twice.
-// So inside of others a session is exclusive, and if others inside have saved something, there is no
-// second run.
+// Other Sessions, around or inside, take no part in a second run: their sessions would be changed twice. So a session
+// inside others is exclusive. If Sessions inside have saved something, there is no second run.
 func TestOptimisticAmongOtherSessions(t *testing.T) {
 	t.Parallel()
 	for outer, inner := range map[middleware.Mode]middleware.Mode{
@@ -337,7 +336,7 @@ func TestOptimisticAmongOtherSessions(t *testing.T) {
 			if !locked {
 				t.Error("the inner session was not locked")
 			}
-			v.get(s.URL+"/cart/add").want(t, 200, "3") // 2 is of the other request, or of the first run
+			v.get(s.URL+"/cart/add").want(t, 200, "3") // the other request, or the first run, has made it 2
 			v.get(s.URL+"/staff/add").want(t, 200, "3")
 		})
 	}

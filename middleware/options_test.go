@@ -107,7 +107,7 @@ func TestStatus(t *testing.T) {
 		context.DeadlineExceeded:                  503,
 		store.ErrConflict:                         503,
 		store.ErrGone:                             409,
-		errors.Join(store.ErrGone, store.ErrLost): 409, // its session was ended while the request had it
+		errors.Join(store.ErrGone, store.ErrLost): 409, // the session was ended while the request held it
 		errors.Join(store.ErrGone, store.ErrUnavailable): 503, // the changes may have been saved before
 		store.ErrTooManySessions:                         403,
 		store.ErrNotFound:                                404,
@@ -138,8 +138,8 @@ func TestOnErrorAnswers(t *testing.T) {
 	})
 }
 
-// P12: "never" may be written as the largest number there is, and no sum with it
-// overflows. A visitor who is taken for a new one each time would always read 1.
+// P12: The largest number there is means "never", and no sum with it overflows. Otherwise each request would begin a
+// new session, and read 1.
 func TestTheLargestOptionsMeanNever(t *testing.T) {
 	t.Parallel()
 	const never time.Duration = math.MaxInt64

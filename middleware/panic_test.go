@@ -65,8 +65,8 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	})
 }
 
-// A commit before the handler's panic is saved. So the response has its cookie, or the visitor
-// would lose the session, even if the handler changed the session after the commit.
+// The response has the cookie of a commit that came before the handler's panic, even if the handler changed the
+// session after that commit. Otherwise the visitor would lose the saved session.
 func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -111,8 +111,8 @@ func TestCommitAfterAPanicIsAnError(t *testing.T) {
 	})
 }
 
-// Functions in the options may panic, too: the lock is free afterwards, even if a handler inside
-// the sessions recovers.
+// Functions in the options may panic, too. The lock is free afterwards, even if a handler inside the sessions
+// recovers.
 func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
 	t.Parallel()
 	panics := func(context.Context) { panic("an option") }
@@ -156,7 +156,7 @@ func TestAPanicInAnOptionFreesTheLock(t *testing.T) {
 	}
 }
 
-// A marshaler does something wrong when it is encoded.
+// A marshaler is a value that does something wrong when it is encoded.
 type marshaler func()
 
 func (m marshaler) MarshalJSON() ([]byte, error) {
@@ -164,8 +164,8 @@ func (m marshaler) MarshalJSON() ([]byte, error) {
 	return []byte("1"), nil
 }
 
-// P7: a function in the options, or a value in the session, that panics or ends the goroutine fails
-// its request. The session is free at once, and unchanged.
+// P7: If a function in the options, or a value in the session, panics or ends the goroutine, its request fails. The
+// session is free at once, and unchanged.
 func TestWhatTheApplicationDoesWrongCostsItsRequest(t *testing.T) {
 	t.Parallel()
 	for name, bug := range map[string]func(){"panic": func() { panic(http.ErrAbortHandler) }, "Goexit": runtime.Goexit} {
@@ -207,11 +207,11 @@ func TestWhatTheApplicationDoesWrongCostsItsRequest(t *testing.T) {
 				}
 				begun, want := time.Now(), "1"
 				if where == "Hooks.End" {
-					want = "0" // what it is told was done
+					want = "0" // the logout that the hook is told of was saved
 				}
 				v.get(s.URL+"/get").want(t, 200, want)
 				if took := time.Since(begun); took > 100*time.Millisecond {
-					t.Errorf("the next one was served after %v", took)
+					t.Errorf("the next request was served after %v", took)
 				}
 			})
 		}

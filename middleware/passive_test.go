@@ -18,8 +18,8 @@ import (
 // nearEnd makes a session expire in a minute.
 const nearEnd = time.Minute
 
-// A passive request does not extend the idle timeout, whatever its mode, and in whichever order the two are said. It
-// may save nevertheless.
+// A passive request does not extend the idle timeout, whatever its mode, and in whichever order Passive and the mode
+// are given. Its changes are saved.
 func TestAPassiveRequestDoesNotExtendTheSession(t *testing.T) {
 	t.Parallel()
 	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }
@@ -96,7 +96,7 @@ func expiryOf(t *testing.T, r *redistest.Server, record string) time.Duration {
 	return time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
 }
 
-// A passive request that finds that another one has written runs again, and is passive still.
+// If another request has written, a passive request runs again, and is still passive.
 func TestASecondRunStaysPassive(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSessions(t, r, middleware.Options{})
@@ -125,7 +125,8 @@ func TestASecondRunStaysPassive(t *testing.T) {
 	})
 }
 
-// A route that is passive too late is an error, as with a mode: its session has been extended already.
+// It is an error if a route turns out to be passive when its session is already open, as with a mode: the idle
+// timeout was extended already.
 func TestAPassiveRouteThatComesTooLate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
@@ -152,8 +153,8 @@ func TestAPassiveRouteThatComesTooLate(t *testing.T) {
 	})
 }
 
-// P16: an open stream does not count as use of its session, and Touch does, whatever the mode, also in a passive request and in
-// Update. The session's end is ErrEnded.
+// P16: An open stream does not count as use of its session. Touch does, in every mode, and also in a passive request
+// and in Update. If the session has ended, Touch returns ErrEnded.
 func TestTouchIsUseOfTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSessions(t, r, middleware.Options{TTL: 10 * time.Minute})
@@ -203,8 +204,9 @@ func TestTouchIsUseOfTheSession(t *testing.T) {
 	})
 }
 
-// Touch of a session that is not stored does nothing. It extends the session that the request has begun, or renewed,
-// and refuses the one that it has ended. It does not follow a session to an id that another request has given it.
+// Touch does nothing to a session that is not stored. It extends the session that the request has begun or renewed,
+// and fails if the request has ended its session. It does not follow a session to an ID that another request has
+// given it.
 func TestTouchMeansTheRequestsOwnSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
@@ -245,7 +247,7 @@ func TestTouchMeansTheRequestsOwnSession(t *testing.T) {
 	})
 }
 
-// A stream that learns from its context that its session has ended, and one that learns it from Touch, hear the same.
+// A stream gets the same error from Touch, whether or not its context has ended before.
 func TestTouchAfterTheContextHasEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site

@@ -13,7 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// A panic before the response is a 500 of its own. Afterwards the response must not look whole.
+// If a handler panics before the response, the response is a 500. After a later panic the response must not look
+// complete.
 func TestRecoverer(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -21,12 +22,12 @@ func TestRecoverer(t *testing.T) {
 		status  int
 		cutOff  bool
 	}{
-		"no panic":                 {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") }, http.StatusOK, false},
-		"before the response":      {func(http.ResponseWriter, *http.Request) { panic("out of tea") }, http.StatusInternalServerError, false},
-		"after an informational":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("out of tea") }, http.StatusInternalServerError, false},
-		"after the header":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic("out of tea") }, 0, true},
-		"after a part of the body": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "half"); panic("out of tea") }, 0, true},
-		"after a flush":            {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); panic("out of tea") }, 0, true},
+		"no panic":                        {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") }, http.StatusOK, false},
+		"before the response":             {func(http.ResponseWriter, *http.Request) { panic("out of tea") }, http.StatusInternalServerError, false},
+		"after an informational response": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("out of tea") }, http.StatusInternalServerError, false},
+		"after the header":                {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic("out of tea") }, 0, true},
+		"after a part of the body":        {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "half"); panic("out of tea") }, 0, true},
+		"after a flush":                   {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); panic("out of tea") }, 0, true},
 		"after a copy": {func(w http.ResponseWriter, _ *http.Request) {
 			io.Copy(w, strings.NewReader("half"))
 			panic("out of tea")
@@ -68,7 +69,7 @@ func TestRecovererTellsOfAClientThatHasGone(t *testing.T) {
 	}
 }
 
-// A handler inside can still take the connection over, and only if that is possible.
+// A handler inside can still hijack the connection, but only if that is possible.
 func TestRecovererCanBeHijacked(t *testing.T) {
 	t.Parallel()
 	took := make(chan error, 1)
@@ -91,7 +92,7 @@ func TestRecovererCanBeHijacked(t *testing.T) {
 	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 }
 
-// GETs wait for nobody; what writes is exclusive.
+// Safe methods wait for nobody. All others are exclusive.
 func TestByMethod(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]middleware.Mode{
@@ -107,7 +108,7 @@ func TestByMethod(t *testing.T) {
 	}
 }
 
-// That is why Recoverer is around the sessions: what the handler has set before the panic is not saved.
+// What the handler has set before a panic is not saved: that is why Recoverer is around the sessions.
 func TestAPanicBelowRecovererSavesNothing(t *testing.T) {
 	t.Parallel()
 	st := sessiontest.New(t, middleware.Options{})

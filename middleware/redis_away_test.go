@@ -24,7 +24,7 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 		for path := range modes {
 			v.get(s.URL+path).want(t, 503, "*")
 		}
-		newVisitor(t).get(s.URL+"/add").want(t, 503, "*") // nor a cookie for a session that was not saved
+		newVisitor(t).get(s.URL+"/add").want(t, 503, "*") // and no cookie, since no session was saved
 		newVisitor(t).get(s.URL+"/get").want(t, 200, "0") // has no session, and needs no Redis
 		r.Restart(t)
 		// Restarted empty: the session is gone, and a new one begins under a new id.
@@ -64,8 +64,8 @@ func TestRedisPausedIs503WithinTheTimeout(t *testing.T) {
 	})
 }
 
-// P8: if Redis runs out of memory between the take and the commit, the session does not stay locked
-// for a lease.
+// P8: If Redis runs out of memory after a request has acquired the session and before it commits, the session does
+// not stay locked for a lease.
 func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -79,14 +79,14 @@ func TestRedisOutOfMemoryAtTheCommitFreesTheLock(t *testing.T) {
 		t.Error("the lock is still there")
 	}
 	if strings.Contains(a.body, "maxmemory") || len(s.log.Lines("OOM")) != 1 {
-		t.Errorf("the reason belongs into the log, not into the answer: %q\n%s", a.body, s.log)
+		t.Errorf("the reason must be in the log and not in the response: %q\n%s", a.body, s.log)
 	}
 	r.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	v.get(s.URL+"/get").want(t, 200, "1")
 }
 
-// P8: on a full Redis only requests fail that must store something. A request that only reads is
-// served, in every mode, and a logout succeeds.
+// P8: If Redis is full, only requests that must store something fail. A request that only reads is served, in every
+// mode, and a logout succeeds.
 func TestAFullRedisServesReadersAndLogouts(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -132,18 +132,18 @@ func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	const maxBytes = 4 << 10 // which /large exceeds
 	for name, paths := range map[string][]string{
-		"one":                            {"/add"},
-		"one that reads":                 {"/get"},
-		"a login":                        {"/login"},
-		"a logout":                       {"/logout"},
-		"a panic":                        {"/panic"},
-		"a crowd":                        {"/add", "/add", "/add", "/add", "/add"},
-		"a crowd of readers":             {"/get", "/get", "/get", "/get", "/get"},
-		"a login last in a crowd":        {"/add", "/add", "/add", "/login"},
-		"a panic last in a crowd":        {"/add", "/add", "/add", "/panic"},
-		"a panic amid a crowd":           {"/add", "/add", "/panic", "/add", "/add"},
-		"one too large, last in a crowd": {"/add", "/add", "/large"},
-		"a slow one amid a crowd":        {"/add", "/slow", "/add", "/add", "/add"},
+		"one":                                  {"/add"},
+		"a read":                               {"/get"},
+		"a login":                              {"/login"},
+		"a logout":                             {"/logout"},
+		"a panic":                              {"/panic"},
+		"a crowd":                              {"/add", "/add", "/add", "/add", "/add"},
+		"a crowd of readers":                   {"/get", "/get", "/get", "/get", "/get"},
+		"a login last in a crowd":              {"/add", "/add", "/add", "/login"},
+		"a panic last in a crowd":              {"/add", "/add", "/add", "/panic"},
+		"a panic amid a crowd":                 {"/add", "/add", "/panic", "/add", "/add"},
+		"a session too large, last in a crowd": {"/add", "/add", "/large"},
+		"a slow request amid a crowd":          {"/add", "/slow", "/add", "/add", "/add"},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			busy, free := make(chan struct{}), make(chan struct{})
@@ -180,7 +180,7 @@ func TestRedisFallsSilentAndAllAreAnsweredInTime(t *testing.T) {
 						t.Errorf("request %d, %s, was answered %v after Redis fell silent", i, path, took)
 					}
 					if a.err == nil && a.StatusCode < 400 {
-						t.Errorf("request %d, %s: %d, though Redis is silent", i, path, a.StatusCode)
+						t.Errorf("request %d, %s: status %d, although Redis is silent", i, path, a.StatusCode)
 					}
 				})
 				synctest.Wait() // the next one is behind it

@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// rememberer is app with a choice at the login, and later.
+// rememberer is app with routes that call Remember.
 func rememberer() *http.ServeMux {
 	mux := app()
 	remember := func(r *http.Request) {
@@ -40,7 +40,7 @@ func rememberer() *http.ServeMux {
 	return mux
 }
 
-// cookie returns the one that the response sets, which is not to be cached then.
+// cookie returns the cookie that the response sets. Such a response must not be cached.
 func (a answer) cookie(t *testing.T) *http.Cookie {
 	t.Helper()
 	cookies := a.Cookies()
@@ -63,15 +63,15 @@ func (a answer) wantMaxAge(t *testing.T, d time.Duration) {
 // wantLeft checks for how long Redis keeps the visitor's session.
 func (v *visitor) wantLeft(t *testing.T, s *site, r *redistest.Server, want time.Duration) {
 	t.Helper()
-	record := recordOf(v.get(s.URL + "/id").body) // which uses it, too
+	record := recordOf(v.get(s.URL + "/id").body) // this request uses the session, too
 	left := time.Duration(r.Do(t, "PTTL", record).(int64)) * time.Millisecond
 	if left > want || left < want-time.Minute {
 		t.Errorf("the session has %v left, want %v", left, want)
 	}
 }
 
-// P12: a session that is remembered at the login lasts for that long, used or not, in Redis and in
-// the browser, whatever happens to it; until it is forgotten.
+// P12: A session that is remembered at the login lasts for that long, used or not, in Redis and in the browser,
+// whatever happens to it, until Remember(0).
 func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
@@ -102,13 +102,13 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 			t.Error("the cookie has another value, although the id is the same")
 		}
 		if a := v.get(s.URL + "/remember?for=0s"); a.sets() {
-			t.Error("to forget what is not remembered sets the cookie")
+			t.Error("Remember(0) sets the cookie of a session that is not remembered")
 		}
 		v.get(s.URL+"/get").want(t, 200, "3")
 	})
 }
 
-// P12: nor does the Lifetime of the options end it; but its own end does.
+// P12: Options.Lifetime does not end a remembered session either. But its own end does.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{
@@ -175,14 +175,14 @@ func TestARememberedSessionOutlivesItsSignature(t *testing.T) {
 		long := v.get(s.URL + "/remember?for=" + month.String())
 		long.wantMaxAge(t, month)
 		if short.cookie(t).Value != old || long.cookie(t).Value == old {
-			t.Error("the cookie must be signed anew where that is necessary, and only there")
+			t.Error("the cookie must be signed anew if that is necessary, and only then")
 		}
 		with(t, long.cookie(t)).get(s.URL+"/get").want(t, 200, "7")
 	})
 }
 
-// P12: a session that was begun or renewed in this request can be remembered after a Reopen. The
-// answer has one cookie, of the newest id, and it lasts as the last Remember says.
+// P12: A session that was begun or renewed in this request can be remembered after a Reopen. The response has one
+// cookie, of the newest ID, which lasts for as long as the last Remember says.
 func TestRememberAfterReopen(t *testing.T) {
 	t.Parallel()
 	remember := func(s *session.Session) { s.Remember(month) }

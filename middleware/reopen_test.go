@@ -53,8 +53,8 @@ func TestReopenGoesOnWithWhatIsStoredByThen(t *testing.T) {
 	})
 }
 
-// A new visitor's session is begun by the first commit and reopened by its id of then. The response
-// has one cookie, which opens it.
+// The first commit begins a new visitor's session. Reopen opens it by the ID that it then has. The response has one
+// cookie, which opens the session.
 func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ first, second func(*session.Session) }{
@@ -86,8 +86,8 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 	}
 }
 
-// In mode ReadOnly a session that is reopened is read again, also while another request holds it, and
-// stays as it is.
+// In mode ReadOnly, Reopen reads the session again, even while another request holds it. The session still cannot be
+// changed.
 func TestReopenInModeReadOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -124,7 +124,7 @@ func TestReopenInModeReadOnly(t *testing.T) {
 	})
 }
 
-// Each Reopen may wait for LockWait, however long the ones before it have waited.
+// Each Reopen may wait for LockWait, however long earlier ones have waited.
 func TestEachReopenMayWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		st := store.New(r.Pool(t, 4), store.Options{})
@@ -152,10 +152,10 @@ func TestEachReopenMayWait(t *testing.T) {
 func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		visits bool // there is a session
+		visits bool // the visitor has a session
 		change func(s *session.Session, ctx context.Context)
 		fails  bool
-		keys   int // that it has afterwards
+		keys   int // in the session afterwards
 	}{
 		"a login":       {true, func(s *session.Session, _ context.Context) { s.Renew(); s.Set("user", "ann") }, true, 1},
 		"a new session": {false, func(s *session.Session, _ context.Context) { s.Set("user", "ann") }, true, 0},
@@ -203,11 +203,11 @@ func TestACommitThatNeedsACookieIsTooLateOnceTheAnswerHasBegun(t *testing.T) {
 	}
 }
 
-// A request's goroutines reopen and commit its session in turn, others read it all the while, and
-// the response begins in between. All is saved, and other requests lose nothing either.
+// A request's goroutines reopen and commit its session in turn, while others read it, and the response begins in
+// between. All changes are saved, and other requests lose nothing either.
 func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	t.Parallel()
-	r := redistest.Real(t) // who waits for a mutex does not let time pass in a bubble
+	r := redistest.Real(t) // in a bubble, time stands still while a goroutine waits for a mutex
 	mux := app()
 	handle(mux, "/crowd", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 		s.Set("begun", true)
@@ -245,8 +245,8 @@ func TestGoroutinesReopenTheSessionAtOnce(t *testing.T) {
 	v.get(sites[1].URL+"/len").want(t, 200, "26")
 }
 
-// P4: out means out, even for a request that has committed its session for a while. Reopen opens
-// the request's own session or fails.
+// P4: A logout also counts for a request that has committed its session before. Reopen opens the request's own
+// session or fails.
 func TestReopenOfASessionThatIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for name, over := range map[string]func(s *site, tab *visitor, id string){
@@ -263,7 +263,7 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 				}
 				must(t, own.Commit(req.Context()))
 				over(s, tab, own.ID())
-				for range 2 { // it stays so
+				for range 2 { // the second try fails, too
 					err := own.Reopen(req.Context())
 					if !errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) != (name == "time") || middleware.Status(err) != 409 {
 						t.Errorf("%s: Reopen = %v", name, err)
@@ -281,7 +281,7 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 	})
 }
 
-// A Reopen that is not possible is a clear error, and nothing is lost.
+// If Reopen is not possible, it returns a clear error, and nothing is lost.
 func TestReopenWhereItCannotBe(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(t.Context())
@@ -359,8 +359,8 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 	})
 }
 
-// P2: if a second commit fails, its error replaces the response, and tells that the first commit
-// succeeded. The cookie of the first commit stays, since nothing else leads to the saved session.
+// P2: If a second commit fails, its error replaces the response, and says that the first commit succeeded. The cookie
+// of the first commit stays, since nothing else leads to the saved session.
 func TestASecondCommitThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := siteWith(t, r, middleware.Options{}, "/twice", func(s *session.Session, w http.ResponseWriter, req *http.Request) {

@@ -57,8 +57,8 @@ func TestNavigates(t *testing.T) {
 	}
 }
 
-// A handler's context is made cancelable only when that is needed. This makes no difference: in
-// every order of calls it returns the same as a context of package context.
+// A handler's context is made cancelable only if that is needed. This must not show: after any calls, in any order,
+// the context says the same as a context of package context.
 func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	type valueKey struct{}
@@ -81,7 +81,7 @@ func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 		{"the lock is lost", func(w *world) { w.end(store.ErrLost) }},
 		{"the handler returns", func(w *world) { w.end(nil) }},
 		{"the client goes away", func(w *world) { w.endServer(errors.ErrUnsupported) }},
-		{"another one cancels", func(w *world) {
+		{"a derived context is canceled", func(w *world) {
 			_, cancel := context.WithCancelCause(w.ctx)
 			cancel(errors.ErrUnsupported)
 		}},
@@ -125,7 +125,7 @@ func TestAHandlersContextIsLikeAnyOther(t *testing.T) {
 			steps[step].do(ours)
 			steps[step].do(theirs)
 			names = append(names, steps[step].name)
-			last := i == len(path)-1 // before that Done must not be asked for
+			last := i == len(path)-1 // asking for Done earlier would be a step of its own
 			if got, want := says(ours.ctx, last), says(theirs.ctx, last); got != want {
 				t.Errorf("%q: %+v, want %+v", names, got, want)
 			}

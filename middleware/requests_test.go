@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// who returns what the requests of a site do now, one a line, with for how long; ids have the names of their visitors.
+// who returns what the requests of a site do now, and for how long, one a line. Names of visitors replace IDs.
 func (s *site) who(names map[string]string) string {
 	var lines []string
 	for r := range s.sessions.Requests() {
@@ -99,7 +99,8 @@ func TestRequestsShowAWaiterOnce(t *testing.T) {
 	})
 }
 
-// A holder in another process is shown to those who wait for it here, and so is an Update.
+// If requests of this process wait for a holder in another process, that holder is shown. An Update that holds the
+// session is shown, too.
 func TestRequestsShowOtherHolders(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		here, v := begun(t, r, middleware.Options{}, app())
@@ -148,8 +149,8 @@ func hangingSite(t *testing.T, r *redistest.Server) (s *site, v *visitor, way *r
 	return s, s.visitor(t), way, free
 }
 
-// One request holds a session. A request that has passed the session on does not, although its changes are not stored
-// yet.
+// Only one request holds a session. A request that has passed the session on does not hold it, although its changes
+// are not stored yet.
 func TestRequestsShowOneHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v, proxy, free := hangingSite(t, r)
@@ -174,7 +175,7 @@ func TestRequestsShowOneHolder(t *testing.T) {
 	})
 }
 
-// So it is also if a request has passed the session on to an Update.
+// The same is true if a request has passed the session on to an Update.
 func TestRequestsShowAnUpdateThatHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v, proxy, free := hangingSite(t, r)

@@ -81,7 +81,7 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 				_ = session.FromContext(req.Context()).Commit(req.Context())
 				fmt.Fprint(w, "secret success")
 			},
-			"/late": func(w http.ResponseWriter, req *http.Request) { // a change after it does not hide it
+			"/late": func(w http.ResponseWriter, req *http.Request) { // a late change does not hide the commit's error
 				s := session.FromContext(req.Context())
 				s.Renew()
 				_ = s.Commit(req.Context())
@@ -90,7 +90,7 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 			},
 			"/hijack": func(w http.ResponseWriter, _ *http.Request) {
 				if _, _, err := http.NewResponseController(w).Hijack(); err == nil {
-					t.Error("the handler has the connection")
+					t.Error("the handler has got the connection")
 				}
 			},
 		}
@@ -104,7 +104,7 @@ func TestAFailedCommitReplacesTheAnswer(t *testing.T) {
 			a := v.get(s.URL + "/lose" + how)
 			a.want(t, 503, "*")
 			if strings.Contains(a.body, "secret success") || a.Header.Get("X-Handler") != "" || a.Header.Get("Location") != "" || a.sets() {
-				t.Errorf("%s: the handler's answer got out: %v %q", how, a.Header, a.body)
+				t.Errorf("%s: a part of the handler's response was sent: %v %q", how, a.Header, a.body)
 			}
 			if a.Header.Get("Retry-After") == "" || a.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s: headers of the error: %v", how, a.Header)
@@ -211,8 +211,8 @@ func TestADisconnectDoesNotCancelTheCommit(t *testing.T) {
 	})
 }
 
-// A stream of events arrives as it is sent. It holds its session only while it writes to it, long
-// after its response has begun, and what it leaves open at its end is saved.
+// A stream of events arrives as it is sent. Long after its response has begun, the stream holds its session only
+// while it writes to it. If the session is open when the handler returns, it is saved.
 func TestServerSentEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		more := make(chan struct{})
@@ -251,8 +251,8 @@ func TestServerSentEvents(t *testing.T) {
 	})
 }
 
-// A websocket commits as it takes over the connection, and its 101 has the cookie. It reopens its
-// session with each message, and ends it if it is told to.
+// A websocket commits as it takes over the connection, and its 101 has the cookie. It reopens its session for each
+// message, and ends the session if the message says so.
 func TestWebsocket(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := siteWith(t, r, middleware.Options{}, "/ws", func(s *session.Session, w http.ResponseWriter, req *http.Request) {

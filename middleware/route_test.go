@@ -75,7 +75,7 @@ func TestARouteHasAModeOfItsOwn(t *testing.T) {
 	}
 }
 
-// holdElsewhere holds the one session that there is, as another process would.
+// holdElsewhere locks the only session, as another process would.
 func holdElsewhere(t *testing.T, r *redistest.Server) {
 	t.Helper()
 	keys := r.Keys(t)
@@ -135,8 +135,8 @@ func cartsAndStaff(t *testing.T, r *redistest.Server, modes ...middleware.Mode) 
 	return both[0], both[1], log
 }
 
-// A handler finds the inner session, or that of the Sessions that it asks, also behind a route of
-// the outer ones.
+// A handler finds the inner session, or by Sessions.FromContext the session of either Sessions. That holds even
+// behind a route of the outer ones.
 func TestTwoSessionsOnOneRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Lazy} {
@@ -154,7 +154,7 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 				}
 			}
 			if log.String() != "" {
-				t.Errorf("two Sessions with two cookies are nothing to log:\n%s", log)
+				t.Errorf("two Sessions with different cookies are logged:\n%s", log)
 			}
 			again, _, log := cartsAndStaff(t, r, mode, middleware.Exclusive)
 			serveOnce(t, carts.Handler(again.Handler(http.NotFoundHandler())))
@@ -172,8 +172,8 @@ func TestTwoSessionsOnOneRequest(t *testing.T) {
 	})
 }
 
-// The inner of two sessions is saved first. If the outer one fails then, or the handler around
-// the inner one panics, the client gets the inner one's cookie all the same.
+// The inner of two sessions is saved first. If the outer one then fails, or the handler around the inner one panics,
+// the client still gets the inner one's cookie.
 func TestTheInnerCookieOutlivesTheOuterFailure(t *testing.T) {
 	t.Parallel()
 	for name, outer := range map[string]func(own *session.Session){
@@ -212,8 +212,7 @@ func TestWrappedTwice(t *testing.T) {
 	})
 }
 
-// Whatever cause an outer handler gives for the end of a wait, it counts as the end of
-// a wait.
+// If an outer handler ends a wait with a cause of its own, the request still fails as one whose wait has ended.
 func TestAContextThatEndsWithACauseOfItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {

@@ -57,8 +57,8 @@ func newForged(tb testing.TB, pool *redis.Pool) (h http.Handler, f *forger) {
 
 var million = flag.Bool("million", false, "forge a million cookies, rather than 20,000")
 
-// P9: forged cookies of all kinds are answered like none at all, without a
-// command to Redis and without a cookie.
+// P9: A request with forged cookies of any kind is answered like one without cookies: without a command to Redis, and
+// without a cookie.
 func TestAMillionForgedCookies(t *testing.T) {
 	t.Parallel()
 	cookies := 20_000
@@ -68,8 +68,8 @@ func TestAMillionForgedCookies(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Embedded(t))
 	h, f := newForged(t, proxy.Pool(t, 4))
 
-	// What the forger signs with the right key is as good as genuine. So forgeries are
-	// refused for what is wrong with them, and not for how they are made.
+	// A cookie that the forger signs with the right key is as good as genuine. So forgeries are refused for what is
+	// wrong with them, and not for how they are made.
 	for _, genuine := range []string{f.mine, sign(testKey, "sid", time.Now(), f.bytes(32))} {
 		proxy.Forget()
 		h.ServeHTTP(&recorder{header: http.Header{}}, request(http.MethodGet, "sid="+genuine))
@@ -119,7 +119,7 @@ func TestForgedCookiesDoNotHideTheGenuineOne(t *testing.T) {
 	}
 }
 
-// BenchmarkForgedCookie is what it costs to refuse a request for its cookie.
+// BenchmarkForgedCookie measures what it costs to refuse a forged cookie.
 func BenchmarkForgedCookie(b *testing.B) {
 	h, f := newForged(b, redistest.Embedded(b).Pool(b, 4))
 	b.Run("none", func(b *testing.B) { serve(b, h, http.MethodPost, "", nil) })
@@ -153,7 +153,7 @@ func (f *forger) bytes(n int) []byte {
 	return b
 }
 
-// plain is what a cookie's value says, to be changed.
+// plain returns the text that a cookie's value encodes. A forger may change it.
 func plain(value string) []byte {
 	b, err := base64.URLEncoding.DecodeString(value)
 	if err != nil {
@@ -167,8 +167,8 @@ const (
 	manyCookies  = 40 // in one header
 )
 
-// forgeries are the ways to forge the cookie "sid". Each gives a Cookie header with so
-// many cookies in it.
+// forgeries are the ways to forge the cookie "sid". Each returns a Cookie header, which has the given number of
+// cookies.
 var forgeries = []struct {
 	name    string
 	cookies int

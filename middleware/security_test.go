@@ -82,13 +82,13 @@ func TestTheTokenIsInSetCookieOnly(t *testing.T) {
 		see(v.get(s.URL+"/logout"), 200)
 		see(old.get(s.URL+"/logout"), 200)
 		if len(tokens) != 4*5 || slices.Contains(tokens, "") {
-			t.Errorf("not all was seen: %d", len(tokens))
+			t.Errorf("%d forms of tokens were seen, want 20", len(tokens))
 		}
 	})
 }
 
-// The client gets one of eight texts about an error. The log has all of it: who holds the session, which key in Redis
-// it concerns, what Redis has said.
+// The client gets one of eight texts about an error. The log has the details: who holds the session, its key in
+// Redis, and what Redis has said.
 func TestErrorAnswersRevealNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{LockWait: 50 * time.Millisecond}, app())
@@ -148,8 +148,7 @@ func TestPrintingTheMiddlewareShowsNoKey(t *testing.T) {
 	}
 }
 
-// A program may wipe its keys once the middleware has them: it must not sign with zeros
-// then.
+// A program may wipe its keys once the middleware has them. The middleware must not sign with zeros then.
 func TestKeysMayBeWipedAfterNew(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		key := slices.Clone(testKey)
@@ -292,8 +291,8 @@ func TestAReadOnlyRequestUnderWayOutlivesTheLogout(t *testing.T) {
 	})
 }
 
-// ASVS 7.4.5: with new keys all sessions are over, in each process that has them. One that still
-// has the old keys goes on with the sessions as they were.
+// ASVS 7.4.5: New keys end all sessions, in each process that has only the new keys. A process that still has the old
+// keys goes on with the sessions as they were.
 func TestNewKeysEndAllSessions(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		site := func(key string) *site {
@@ -369,8 +368,8 @@ var asvs = strings.Fields(`
 	7.1.1 7.1.2 7.1.3 7.2.1 7.2.2 7.2.3 7.2.4 7.3.1 7.3.2 7.4.1 7.4.2 7.4.3 7.4.4 7.4.5
 	7.5.1 7.5.2 7.5.3 7.6.1 7.6.2 3.3.1 3.3.2 3.3.3 3.3.4 3.3.5 3.5.1 14.3.1 14.3.2`)
 
-// The table in SECURITY.md is complete: each row says whose it is, and names a test of what is ours.
-// TestTheTestsThatPagesNameExist looks for these.
+// The table in SECURITY.md is complete. Each row says who is responsible, Latchkey or the application, and names a
+// test of what Latchkey does. TestTheTestsThatPagesNameExist looks for these tests.
 func TestTheSecurityTableIsTrue(t *testing.T) {
 	t.Parallel()
 	var rows []string
@@ -379,7 +378,7 @@ func TestTheSecurityTableIsTrue(t *testing.T) {
 		rows = append(rows, number)
 		ours, theirs := strings.Contains(how, "**Latchkey"), strings.Contains(how, "**Application")
 		if !ours && !theirs {
-			t.Errorf("%s does not say whose it is", number)
+			t.Errorf("%s does not say whether Latchkey or the application is responsible", number)
 		}
 		if ours && !testNamed.MatchString(shown) {
 			t.Errorf("%s names no test", number)

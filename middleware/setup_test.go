@@ -50,7 +50,7 @@ func TestTheLogTellsOfCookiesWithAnUnknownKey(t *testing.T) {
 		foreign.get(newer.URL+"/get").want(t, 200, "0")
 		warned(t, newer.log, "unknown_key", "1", "4")
 
-		// With both keys, all is well. Nor do cookies tell anything that are not ours at all, or that are too old.
+		// With both keys there is no warning. Cookies that are not ours at all, or are too old, cause none either.
 		foreign.get(here.URL+"/get").want(t, 200, "1")
 		for _, value := range []string{"", "garbage", strings.Repeat("A", 120), "MTIzfGFiY3xkZWY="} {
 			with(t, &http.Cookie{Name: "sid", Value: value}).get(here.URL+"/get").want(t, 200, "0")
@@ -93,17 +93,17 @@ func TestTheLogTellsOfACookieThatDoesNotFitTheTransport(t *testing.T) {
 		secure        bool
 		warns         string
 	}{
-		"plain HTTP":                   {secure: true, warns: "plain_http"},
-		"a proxy that says so":         {header: "X-Forwarded-Proto", value: "http", secure: true, warns: "plain_http"},
-		"a proxy that says little":     {header: "Forwarded", value: "for=1.2.3.4", secure: true, warns: "plain_http"},
-		"HTTPS":                        {over: &tls.ConnectionState{}, secure: true},
-		"HTTPS with a proxy":           {header: "X-Forwarded-Proto", value: "HTTPS", secure: true},
-		"HTTPS with the first of two":  {header: "X-Forwarded-Proto", value: "https, http", secure: true},
-		"HTTPS with a proxy, RFC 7239": {header: "Forwarded", value: `for="[2001:db8::1]";proto=https;by=a, for=b`, secure: true},
-		"the same with quotes":         {header: "Forwarded", value: `For=a; Proto="https"`, secure: true},
-		"a cookie that is not Secure":  {},
-		"the same over HTTPS":          {over: &tls.ConnectionState{}, warns: "not_secure"},
-		"the same through a proxy":     {header: "X-Forwarded-Proto", value: "https", warns: "not_secure"},
+		"plain HTTP":                                   {secure: true, warns: "plain_http"},
+		"a proxy that says http":                       {header: "X-Forwarded-Proto", value: "http", secure: true, warns: "plain_http"},
+		"a proxy that names no protocol":               {header: "Forwarded", value: "for=1.2.3.4", secure: true, warns: "plain_http"},
+		"HTTPS":                                        {over: &tls.ConnectionState{}, secure: true},
+		"HTTPS with a proxy":                           {header: "X-Forwarded-Proto", value: "HTTPS", secure: true},
+		"HTTPS with the first of two proxies":          {header: "X-Forwarded-Proto", value: "https, http", secure: true},
+		"HTTPS with a proxy, RFC 7239":                 {header: "Forwarded", value: `for="[2001:db8::1]";proto=https;by=a, for=b`, secure: true},
+		"HTTPS with a proxy, RFC 7239, in quotes":      {header: "Forwarded", value: `For=a; Proto="https"`, secure: true},
+		"a cookie that is not Secure":                  {},
+		"a cookie that is not Secure, over HTTPS":      {over: &tls.ConnectionState{}, warns: "not_secure"},
+		"a cookie that is not Secure, through a proxy": {header: "X-Forwarded-Proto", value: "https", warns: "not_secure"},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			log := &logtest.Buffer{}

@@ -21,7 +21,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// serveUntil is the guide's: it serves until ctx ends, and then lets the running requests finish.
+// serveUntil is from the guide: it serves until ctx ends, and then lets the running requests finish.
 func serveUntil(ctx context.Context, server *http.Server, st *store.Store) error {
 	defer st.Close() // last: the running requests save their sessions before
 	finished := make(chan error, 1)
@@ -37,7 +37,7 @@ func serveUntil(ctx context.Context, server *http.Server, st *store.Store) error
 	return <-finished
 }
 
-// A program ends when it is told to, after its requests.
+// A program that is told to end finishes its requests first.
 func Example_shutdown() {
 	var st *store.Store
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

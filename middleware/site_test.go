@@ -94,7 +94,7 @@ func app() *http.ServeMux {
 	return mux
 }
 
-// held is what the visitor and the handler of such a request know in common.
+// held are the two channels that a visitor and a handler that waits have in common.
 type held struct{ begun, free chan struct{} }
 
 var (
@@ -109,7 +109,7 @@ func waitUntilFree(r *http.Request) {
 	}
 }
 
-// record and lock are the keys of the visitor's session.
+// keysOf returns the keys of the session's record and of its lock.
 func keysOf(id string) (record, lock string) {
 	record = "latchkey:{" + id + "}"
 	if tag, rest, ofUser := strings.Cut(id, "."); ofUser {
@@ -118,8 +118,8 @@ func keysOf(id string) (record, lock string) {
 	return record, record + ".lock"
 }
 
-// around serves handlers that are around the sessions, which newSite cannot: its own
-// sessions stay out of the way.
+// around serves handlers that are around the sessions, which newSite cannot do. newSite's own sessions have mode
+// None.
 func around(t *testing.T, r *redistest.Server, o middleware.Options, wrap func(sessions func(http.Handler) http.Handler) http.Handler) *site {
 	t.Helper()
 	o.Keys, o.Cookie.Name = [][]byte{testKey}, "sid"
@@ -146,7 +146,7 @@ func begun(t *testing.T, r *redistest.Server, o middleware.Options, mux http.Han
 	return s, s.visitor(t)
 }
 
-// visitor returns one whose session has n = 1.
+// visitor returns a visitor whose session has n = 1.
 func (s *site) visitor(t *testing.T) *visitor {
 	t.Helper()
 	v := newVisitor(t)
@@ -201,14 +201,14 @@ func welcoming() *http.ServeMux {
 	return mux
 }
 
-// add is app's /add, for handlers that do more.
+// add does what app's /add does, for handlers that do more.
 func add(s *session.Session) int {
 	n, _ := session.Get[int](s, "n")
 	s.Set("n", n+1)
 	return n + 1
 }
 
-// must is for what works on a good day.
+// must reports an error that the test does not expect.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

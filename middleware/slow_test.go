@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// SLOW.md leads from what one sees to its cause. Here are four programs that are slow, and each shows what the page says,
-// until its remedy is applied.
+// SLOW.md leads from symptoms to their cause. Here are five programs that are slow or fail. Each shows what the page
+// says. Two of them are tried again with the page's remedy.
 
 // A report is what an operator sees of a minute, as by the metrics and spans of middleware/otel.
 type report struct {
@@ -83,12 +83,12 @@ func TestSlowBecauseOfASlowHandler(t *testing.T) {
 			got := w.report()
 			switch sick := got.waited > 2*time.Second && got.behind["GET /report"] > 0 && got.held["/report"] >= 3*time.Second; {
 			case !mended && !sick:
-				t.Errorf("it does not show: %+v", got)
+				t.Errorf("the cause does not show: %+v", got)
 			case mended && (got.waited > 50*time.Millisecond || got.held["/report"] > 50*time.Millisecond):
 				t.Errorf("the remedy does not help: %+v", got)
 			}
 			if got.slowest > 50*time.Millisecond || len(got.kinds) > 0 {
-				t.Errorf("it looks like Redis: %+v", got)
+				t.Errorf("Redis seems to be the cause: %+v", got)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestSlowBecauseOfPolls(t *testing.T) {
 			for i := range 20 {
 				polls = append(polls, v.start(s.URL+"/poll"))
 				if i == 0 {
-					synctest.Wait() // it holds the session: whom the others wait for is known
+					synctest.Wait() // the first poll holds the session, so the others know for whom they wait
 				}
 			}
 			time.Sleep(time.Millisecond)
@@ -124,7 +124,7 @@ func TestSlowBecauseOfPolls(t *testing.T) {
 			got := w.report()
 			switch sick := got.waited > time.Second && got.behind["GET /poll"] >= 19 && got.held["/poll"] < 500*time.Millisecond; {
 			case !mended && !sick:
-				t.Errorf("it does not show: %+v", got)
+				t.Errorf("the cause does not show: %+v", got)
 			case mended && got.waited > 50*time.Millisecond:
 				t.Errorf("the remedy does not help: %+v", got)
 			}
@@ -142,7 +142,7 @@ func TestSlowBecauseOfAPausedProcess(t *testing.T) {
 		v.get(s.URL+"/add").want(t, 200, "2")
 		got := w.report()
 		if got.waited < 9*time.Second || got.process != "web-2/77" || got.behind["POST /order"] != 1 || got.held["/add"] > 50*time.Millisecond {
-			t.Errorf("it does not show: %+v", got)
+			t.Errorf("the cause does not show: %+v", got)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestSlowBecauseRedisIsFull(t *testing.T) {
 		v.get(s.URL+"/add").want(t, 503, "*")
 		got := w.report()
 		if got.kinds["unavailable"] != 1 || got.status["OOM"] == 0 || got.waited > 50*time.Millisecond {
-			t.Errorf("it does not show: %+v", got)
+			t.Errorf("the cause does not show: %+v", got)
 		}
 		r.Fake(func(f *fakeredis.Server) { f.Full = false })
 		v.get(s.URL+"/add").want(t, 200, "2")
@@ -174,7 +174,7 @@ func TestSlowBecauseRedisIsSilent(t *testing.T) {
 		r.Resume(t)
 		got := w.report()
 		if got.kinds["unavailable"] != 1 || got.slowest < time.Second || got.behind["GET /add"] > 0 {
-			t.Errorf("it does not show: %+v", got)
+			t.Errorf("the cause does not show: %+v", got)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestSymptomsHaveEachKind(t *testing.T) {
 	}
 }
 
-// The rows of what is set up wrong have the words of the log, and each begins with the kind.
+// The rows about a wrong set-up have the log's words, and each begins with the kind.
 func TestSymptomsHaveTheWordsOfWarnings(t *testing.T) {
 	t.Parallel()
 	page, code := string(readFile(t, "../store/SYMPTOMS.md")), readFile(t, "setup.go")

@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// As in net/http, a Write that goes beyond the declared length is refused as a whole, and so is all that follows it:
-// a client must not take what was meant for later for the rest of the response.
+// As in net/http, a Write beyond the declared length is refused as a whole, and so are all Writes after it. Otherwise
+// a client could take bytes that were meant for later for the rest of the response.
 func TestWhatFollowsTooLongAWriteIsRefusedToo(t *testing.T) {
 	for name, more := range map[string]func(http.ResponseWriter) (int64, error){
 		"Write": func(w http.ResponseWriter) (int64, error) { n, err := w.Write([]byte("later")); return int64(n), err },

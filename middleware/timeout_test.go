@@ -17,8 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// ASVS 7.1.1: the timeouts in the guide are those that a session has if
-// nothing else is said.
+// ASVS 7.1.1: The guide has the timeouts that a session has by default.
 func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	guide := read(t, "README.md")
@@ -47,8 +46,8 @@ func TestTheDefaultTimeoutsAreAsDocumented(t *testing.T) {
 	})
 }
 
-// P12, ASVS 7.3.1: any request that opens the session counts as its use, whether it writes or not, as
-// a page that polls does. One that does not open it does not count.
+// P12, ASVS 7.3.1: A request that opens the session counts as use, even if it only reads, as a page that polls does.
+// A request that does not open the session does not count.
 func TestOnlyWhatOpensTheSessionKeepsItAlive(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -88,7 +87,7 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 		makeOlder(t, r, id, 2*time.Hour) // it is still in Redis
 		v.get(s.URL+"/get").want(t, 200, "0")
 		if a := v.get(s.URL + "/add"); a.body != "1" || !a.sets() {
-			t.Errorf("a session that is over was written to: %d %q", a.StatusCode, a.body)
+			t.Errorf("an ended session was written to: %d %q", a.StatusCode, a.body)
 		}
 	})
 }
@@ -150,7 +149,7 @@ func TestASessionInUseDoesNotRunOut(t *testing.T) {
 	})
 }
 
-// makeOlder makes a session as old as that.
+// makeOlder sets the age of a session.
 func makeOlder(t *testing.T, r *redistest.Server, id string, age time.Duration) {
 	t.Helper()
 	stored, _ := r.Get(t, recordOf(id))

@@ -19,10 +19,10 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// A programSite is one whose clients are programs, which keep tokens.
+// A programSite is a site whose clients are programs, which keep tokens.
 type programSite struct{ *site }
 
-// newProgramSite serves users, and changes that are answered with the token.
+// newProgramSite serves the routes of users, and routes that change the session and respond with its token.
 func newProgramSite(t *testing.T, r *redistest.Server) *programSite {
 	t.Helper()
 	p := &programSite{}
@@ -110,7 +110,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 		if a.Header.Get("Vary") != "Authorization" || a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("an answer made of the session has %v", a.Header)
 		}
-		// What takes a token to the client is up to the handler. So a response may have begun.
+		// The handler itself sends the token to the client. So it may do that after the response has begun.
 		renewed := p.ask(t, "/stream", user).body
 		p.ask(t, "/get", user).want(t, 200, "0")
 		p.ask(t, "/get", renewed).want(t, 200, "12")
@@ -119,8 +119,8 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 	})
 }
 
-// P14: a program's session belongs to a user as a browser's does: it is listed, and ended, and its
-// token is another one after the login, and after Remember.
+// P14: A program's session belongs to a user as a browser's does. It is listed and ended in the same way. A login
+// gives the program another token, and so does Remember.
 func TestATokenOfAUser(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
@@ -140,8 +140,8 @@ func TestATokenOfAUser(t *testing.T) {
 	})
 }
 
-// A program that has a dead token is not a person who goes to another page: it learns that the token
-// is dead when it writes, and a login gives it another.
+// A program with a dead token is not a person who goes to another page. When it writes, it learns that the token is
+// dead. A login gives it another.
 func TestADeadTokenIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
@@ -153,8 +153,8 @@ func TestADeadTokenIsRefused(t *testing.T) {
 	})
 }
 
-// A write without a session is a 401, and no error of the program's in the log. The response says how to
-// come back, and what is wrong with the token only if there was one, as RFC 6750 has it.
+// A write without a session gets a 401, and no error is logged for it at level ERROR. The response says how to log
+// in. It says what is wrong with the token only if there was one, as RFC 6750 demands.
 func TestAWriteWithoutATokenIs401(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
@@ -193,7 +193,8 @@ func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 	})
 }
 
-// Remember changes a guest's record alone: the token is good for as long, or is signed anew.
+// Remember changes only a guest's record. The token stays if its signature lasts until the new end, and otherwise it
+// is signed anew.
 func TestRememberWithAToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)
@@ -267,7 +268,7 @@ func TestTheIDOfAToken(t *testing.T) {
 	})
 }
 
-// Bearer reads a token as RFC 6750 writes it, and only if there is one.
+// Bearer returns a token in the form of RFC 6750, if there is exactly one.
 func TestBearer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -301,8 +302,8 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// The guide's program for scripts of another site. They pass the protection, learn that their token is dead, and can
-// read that answer: what is set around the sessions survives an error.
+// This is the guide's program for scripts of another site. The scripts pass the protection, learn that their token is
+// dead, and can read that response: headers that are set around the sessions survive an error.
 func TestScriptsOfAnotherSiteLearnThatTheirTokenIsDead(t *testing.T) { // not parallel, since examples share variables
 	st := store.New(redistest.Embedded(t).Pool(t, 4), steady)
 	var log logtest.Buffer
@@ -341,6 +342,6 @@ func TestScriptsOfAnotherSiteLearnThatTheirTokenIsDead(t *testing.T) { // not pa
 		}
 	}
 	if lines := log.Lines("session failed"); len(lines) != 3 || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("the log, which is to tell at level INFO:\n%s", log.String())
+		t.Errorf("want three failures in the log, none at level ERROR:\n%s", log.String())
 	}
 }

@@ -62,8 +62,8 @@ func TestExecutionTrace(t *testing.T) {
 	}
 }
 
-// An execution trace takes notes for requests of Sessions without observers. The observers of other Sessions with the
-// same store are told of their exchanges nevertheless.
+// While an execution trace is written, requests of Sessions without observers take notes. The observers of other
+// Sessions on the same store are told of these requests' exchanges nevertheless.
 func TestAnExecutionTraceKeepsNoEvents(t *testing.T) {
 	r := redistest.Memory(t)
 	var commits atomic.Int32

@@ -64,7 +64,7 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 				}()
 				err := s.sessions.Update(t.Context(), id, func(own *session.Session) error {
 					if kept = own; own.ID() != id || own.IsNew() {
-						t.Errorf("it is %q, IsNew %v", own.ID(), own.IsNew())
+						t.Errorf("the session is %q, IsNew %v", own.ID(), own.IsNew())
 					}
 					return test.f(own)
 				})
@@ -79,7 +79,7 @@ func TestUpdateSavesUnlessItsFunctionFails(t *testing.T) {
 			if lines := s.log.Lines("kind=dropped"); (len(lines) == 1) != (name == "Destroy") {
 				t.Errorf("log: %q", lines)
 			}
-			// What is left of the session cannot be changed any more, and that shows.
+			// What f has kept of the session cannot be changed any more, and the log says so.
 			kept.Set("n", 9)
 			if lines := s.log.Lines("kind=late", "session="+id, "key=n"); name == "nil" && len(lines) != 1 {
 				t.Errorf("log: %s", s.log)
@@ -103,19 +103,19 @@ func TestUpdateRefuses(t *testing.T) {
 		for name, test := range map[string]struct {
 			ctx  context.Context
 			f    func(*session.Session) error
-			id   string // "": of a session
+			id   string // "": of a new session
 			want string
 			is   error
 		}{
-			"Renew":         {t.Context(), func(s *session.Session) error { add(s); s.Renew(); return nil }, "", "cannot give the session a new id", nil},
-			"Remember":      {t.Context(), func(s *session.Session) error { add(s); s.Remember(time.Hour); return nil }, "", "nor an end", nil},
-			"Commit":        {t.Context(), func(s *session.Session) error { add(s); return s.Commit(t.Context()) }, "", "saved when the function returns", nil},
-			"Reopen":        {t.Context(), func(s *session.Session) error { add(s); return s.Reopen(t.Context()) }, "", "saved when the function returns", nil},
-			"nested":        {t.Context(), nil, "", "", store.ErrTimeout},
-			"a busy one":    {t.Context(), adding, other, "", store.ErrTimeout},
-			"an ended ctx":  {canceled, adding, other, "", context.Canceled},
-			"an unknown id": {t.Context(), adding, "AAAAAAAAAAAAAAAAAAAAAA", "", store.ErrNotFound},
-			"an ended one":  {t.Context(), adding, leaving, "", store.ErrGone},
+			"Renew":            {t.Context(), func(s *session.Session) error { add(s); s.Renew(); return nil }, "", "cannot give the session a new id", nil},
+			"Remember":         {t.Context(), func(s *session.Session) error { add(s); s.Remember(time.Hour); return nil }, "", "nor an end", nil},
+			"Commit":           {t.Context(), func(s *session.Session) error { add(s); return s.Commit(t.Context()) }, "", "saved when the function returns", nil},
+			"Reopen":           {t.Context(), func(s *session.Session) error { add(s); return s.Reopen(t.Context()) }, "", "saved when the function returns", nil},
+			"nested":           {t.Context(), nil, "", "", store.ErrTimeout},
+			"a busy session":   {t.Context(), adding, other, "", store.ErrTimeout},
+			"an ended ctx":     {canceled, adding, other, "", context.Canceled},
+			"an unknown id":    {t.Context(), adding, "AAAAAAAAAAAAAAAAAAAAAA", "", store.ErrNotFound},
+			"an ended session": {t.Context(), adding, leaving, "", store.ErrGone},
 		} {
 			v, id := s.begins(t)
 			f := test.f
@@ -188,9 +188,9 @@ func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 			use   func() error
 			trips int
 		}{
-			"Update":      {func() error { return s.sessions.Update(t.Context(), id, adding) }, 2},
-			"an idle one": {func() error { return s.sessions.Update(t.Context(), id, func(*session.Session) error { return nil }) }, 2},
-			"a failed one": {func() error {
+			"Update":                     {func() error { return s.sessions.Update(t.Context(), id, adding) }, 2},
+			"an Update without a change": {func() error { return s.sessions.Update(t.Context(), id, func(*session.Session) error { return nil }) }, 2},
+			"an Update that fails": {func() error {
 				_ = s.sessions.Update(t.Context(), id, func(*session.Session) error { return errors.New("no") })
 				return nil
 			}, 2},

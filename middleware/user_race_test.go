@@ -81,21 +81,21 @@ func TestAllOtherSessionsOfAUserCanBeEnded(t *testing.T) {
 		thief.get(s.URL+"/user").want(t, 200, "ann")
 		laptop.get(s.URL+"/end/others").want(t, 200, "2")
 		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "", thief: "", bob: "bob"})
-		laptop.get(s.URL+"/login/ann").want(t, 200, "") // logging in once more keeps it that way
+		laptop.get(s.URL+"/login/ann").want(t, 200, "") // another login brings none of them back
 		phone.get(s.URL+"/login/ann").want(t, 200, "")
 		wantUsers(t, s, map[*visitor]string{laptop: "ann", phone: "ann", thief: "", bob: "bob"})
 	})
 }
 
-// Two sessions of a user that end each other at the same time are both over, and neither waits for the
-// other, though each holds its own. No thief stays in place of the user.
+// If two sessions of a user end each other at the same time, both end. Neither waits for the other, although each
+// holds its own lock. No thief stays in place of the user.
 func TestTwoSessionsThatEndEachOtherAreBothOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		free := make(chan struct{})
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		handle(mux, "/end-others", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
-			user := own.User() // is open now
+			user := own.User() // the session is open now
 			<-free
 			_, err := s.sessions.EndAll(req.Context(), user, own.ID())
 			must(t, err)
@@ -142,7 +142,7 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
 		handle(mux, "/forgotten", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
-			time.Sleep(time.Millisecond) // to look whether that may be
+			time.Sleep(time.Millisecond) // the handler checks whether the user may log in
 			_, err := s.sessions.EndAll(req.Context(), "ann")
 			must(t, err)
 			own.Login("ann")
@@ -237,7 +237,7 @@ func TestAUserEndsASessionThatAThiefKeepsBusy(t *testing.T) {
 		synctest.Wait()
 		waits := thief.start(s.URL + "/busy")
 		synctest.Wait()
-		v.get(s.URL+"/logout").want(t, http.StatusServiceUnavailable, "*") // nobody else may wait
+		v.get(s.URL+"/logout").want(t, http.StatusServiceUnavailable, "*") // the thief's requests fill the queue
 		v.post(s.URL+"/log-out-everywhere").want(t, 200, "*")
 		close(busy)
 		(<-holds).want(t, http.StatusConflict, "*")
@@ -246,8 +246,8 @@ func TestAUserEndsASessionThatAThiefKeepsBusy(t *testing.T) {
 	})
 }
 
-// P4: a device that is signed out while it gets a new ID is signed out, whichever came first: the list from which it was
-// chosen had the old ID. Another user's session is spared.
+// P4: A device that is signed out while it gets a new ID is signed out, whichever came first. The user has chosen it
+// from a list that had the old ID. Another user's session is spared.
 func TestADeviceThatGetsANewIDIsSignedOut(t *testing.T) {
 	for change, spared := range map[string]string{"/renew": "", "/login/ann": "", "/login/bob": "bob"} {
 		inFakeTime(t, change, func(t *testing.T, r *redistest.Server) {

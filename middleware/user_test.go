@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// users is app with logins of a user, and what users do with their sessions.
+// users is app with routes for a user's login, and for what users do with their sessions.
 func users(sessions func() *middleware.Sessions) *http.ServeMux {
 	mux := app()
 	mux.HandleFunc("/login/{user}", func(_ http.ResponseWriter, r *http.Request) {
@@ -165,8 +165,8 @@ func TestMaxSessions(t *testing.T) {
 	})
 }
 
-// P12: a login that was remembered for longer than Lifetime, and is not to be remembered any more, ends at once. Its browser
-// forgets the cookie.
+// P12: If Remember has kept a login for longer than Lifetime, and the login is not to be remembered any more, it ends
+// at once. Its browser forgets the cookie.
 func TestForgettingALoginAfterTheLifetimeEndsIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := http.NewServeMux()
@@ -190,8 +190,8 @@ func TestForgettingALoginAfterTheLifetimeEndsIt(t *testing.T) {
 	})
 }
 
-// P4: a visitor who was remembered for longer than Lifetime, and logs in without being remembered any
-// more, is logged in: the session begins anew.
+// P4: If a visitor was remembered for longer than Lifetime, and logs in without being remembered any more, the
+// visitor is logged in: the session begins anew.
 func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := http.NewServeMux()
@@ -203,7 +203,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 		})
 		mux.Handle("/", users(nil))
 		s := newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		for range 2 { // ann is logged in nowhere else, and then she is
+		for range 2 { // the first time ann is logged in nowhere else, the second time she is
 			v := s.visitor(t)
 			v.get(s.URL+"/remember").want(t, 200, "")
 			redistest.Elapse(48 * time.Hour)
@@ -251,7 +251,7 @@ func TestBadUsersAndIDs(t *testing.T) {
 			{"", nil, 0, "user"},
 			{long, nil, 0, "user"},
 			{"nobody", nil, 0, ""},
-			{"ann", []string{""}, 1, ""}, // all but none
+			{"ann", []string{""}, 1, ""}, // except nothing
 		} {
 			n, err := s.sessions.EndAll(t.Context(), test.user, test.except...)
 			if n != test.n || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
@@ -264,9 +264,9 @@ func TestBadUsersAndIDs(t *testing.T) {
 	})
 }
 
-// A user's session whose record is damaged, as a whole or only in what it holds, begins again as one
-// that nobody has logged in to, if OnCorrupt says so, in each mode: it is saved and read like any
-// other, has another id, and can be logged in to again.
+// If the record of a user's session is damaged, as a whole or only in its values, and OnCorrupt allows it, an empty
+// session without a user replaces it, in each mode. The empty session is saved and read like any other, has another
+// ID, and can be logged in to again.
 func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Optimistic} {
@@ -296,7 +296,7 @@ func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 				ann.get(s.URL+"/user").want(t, 200, "")
 				ann.wantLeft(t, s, r, 5*time.Minute)
 				if ann.get(s.URL+"/id").body == id {
-					t.Errorf("%v: it has the id of the user's session", mode)
+					t.Errorf("%v: the empty session has the id of the user's session", mode)
 				}
 				ann.get(s.URL+"/login/ann").want(t, 200, "")
 				ann.wantLeft(t, s, r, 30*time.Minute)

@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
-// hold sends a request that keeps its session, to /hold or, if it is to write, to /pause. It returns
-// when the handler has begun. free lets that go on, and returns the answer.
+// hold sends a request that keeps its session: to /hold or, if the request is to write, to /pause. hold returns when
+// the handler has begun. free lets the handler go on, and returns the answer.
 func (v *visitor) hold(url string) (free func() answer) {
 	h := held{make(chan struct{}), make(chan struct{})}
 	key := fmt.Sprint(helds.Add(1))
@@ -132,8 +132,8 @@ func (v *visitor) start(url string) chan answer {
 	return done
 }
 
-// everywhere lets the visitor have one session with several sites: processes of one program have
-// one name for their visitors.
+// everywhere makes the visitor send the same cookies to all sites: the processes of one program have one name for
+// their visitors.
 func (v *visitor) everywhere() *visitor {
 	v.Jar = oneName{v.Jar}
 	return v

@@ -20,7 +20,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P5: a wait ends, with a response that says when to try again.
+// P5: A wait ends, with a response that says when to try again.
 func TestAWaitEndsWith503(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		o := middleware.Options{LockWait: 100 * time.Millisecond}
@@ -44,9 +44,9 @@ func TestAWaitEndsWith503(t *testing.T) {
 	})
 }
 
-// P5: only MaxWaiters requests may wait: many requests with one cookie cost others nothing. A
-// client that goes away makes room at once, even one that has sent a body, which net/http only
-// notices once the body is read.
+// P5: Only MaxWaiters requests may wait, so many requests with one cookie cost others nothing. A client that goes
+// away makes room at once. That holds even if it has sent a body, although net/http only notices after the body is
+// read.
 func TestTheQueueIsBoundedAndLeftAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -133,8 +133,8 @@ func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 	})
 }
 
-// P5: a waiting request holds its body, once, and little more; one whose body has not come yet
-// holds no room for it. Not parallel: it looks at the memory of the whole program.
+// P5: A waiting request keeps its body in memory, once, and little more. Until the body comes, the request keeps no
+// room for it. The test is not parallel: it looks at the memory of the whole program.
 func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 	const (
 		waiting = 100
@@ -191,7 +191,7 @@ func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
 	}
 }
 
-// A watchedBody says when so many bytes of it were read.
+// A watchedBody reports when the last of left bytes was read.
 type watchedBody struct {
 	io.ReadCloser
 	left    int
@@ -210,7 +210,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what sync.Pools hold goes with the second
+	runtime.GC() // the second one frees what sync.Pools hold
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }

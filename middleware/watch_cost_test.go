@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// P16: a request that is over within a second costs nothing more, and neither does one that has no session, however
-// long it takes. From then on it is one exchange a second.
+// P16: A request costs nothing more if it is over within a second. A request without a session costs nothing more,
+// however long it takes. After its first second, any other request costs one exchange a second.
 func TestWhatWatchingCosts(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := redistest.NewProxy(t, r)

@@ -38,7 +38,7 @@ func TestHistoriesOfStreams(t *testing.T) {
 		}
 		all.Go(func() { p.administer(over) })
 		all.Wait()
-		// Chance may end the sessions of all streams. That of this one goes on.
+		// By chance the sessions of all streams may end. The session of this stream goes on.
 		last := newVisitor(t)
 		last.Timeout = 0
 		p.streams.Go(func() { last.get(p.site().URL + "/stream") })
@@ -54,7 +54,7 @@ func TestHistoriesOfStreams(t *testing.T) {
 	})
 }
 
-// A streamed is a history, and what visitors do to make it.
+// A streamed is a history, and what its visitors do.
 type streamed struct {
 	*testing.T
 	history.Streams
@@ -108,7 +108,7 @@ func (p *streamed) administer(ctx context.Context) {
 
 func anybody() string { return []string{"ann", "bob"}[rand.IntN(2)] }
 
-// name returns the name of the session, which has it from its first request on.
+// name returns the name of the session, which its first request has given it.
 func (p *streamed) name(s *session.Session) string {
 	name, _ := session.Get[string](s, "name")
 	if name == "" {
@@ -118,7 +118,7 @@ func (p *streamed) name(s *session.Session) string {
 	return name
 }
 
-// routes are what visitors ask for. Each handler commits, so that it knows what has been done.
+// routes are what visitors ask for. Each handler commits, so that it knows what was saved.
 func (p *streamed) routes(sessions func() *middleware.Sessions) *http.ServeMux {
 	mux := http.NewServeMux()
 	handle(mux, "/add", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) {
@@ -149,7 +149,7 @@ func (p *streamed) routes(sessions func() *middleware.Sessions) *http.ServeMux {
 	return mux
 }
 
-// login is a login. As another user, it ends the session of the one before.
+// login logs a user in. If the user is another one, that ends the session of the user before.
 func (p *streamed) login(s *session.Session, _ http.ResponseWriter, r *http.Request) {
 	user, was, name, called := r.PathValue("user"), s.User(), p.name(s), time.Now()
 	before := name

@@ -66,7 +66,7 @@ func TestRoundsEndWithTheLastRequestAndWithTheStore(t *testing.T) {
 				}))
 				for range 2 {
 					if s.watch.on.Load() {
-						t.Error("the watch is on, and nobody is there")
+						t.Error("the watch is on, and no request is watched")
 					}
 					serveTo(t, h)
 					was := s.watch.rounds.Load()
@@ -89,8 +89,9 @@ func serveTo(t *testing.T, h http.Handler) {
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
 }
 
-// Whoever has entered and not left is asked for once a second, but not before the last answer has come, and nobody else is,
-// in whatever order they come and go, and when the number of rounds wraps around.
+// Each request that has entered and not left is asked for once a second, but not before its last answer has come. No
+// other request is asked for. That holds in whatever order requests come and go, and when the number of rounds wraps
+// around.
 func TestWhoIsDue(t *testing.T) {
 	t.Parallel()
 	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
@@ -119,7 +120,7 @@ func TestWhoIsDue(t *testing.T) {
 				rq.stepOut()
 				out[rq]++
 			case 2:
-				rq.watch() // that alone is no step
+				rq.watch() // that alone does not make it step in
 				if out[rq] > 0 {
 					rq.stepIn(false)
 					out[rq]--
@@ -176,7 +177,7 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 		rq.leaveWatch()
 	}
 	if !s.watch.isEmpty() {
-		t.Error("somebody is left")
+		t.Error("a request is still watched")
 	}
 }
 
@@ -204,7 +205,7 @@ type panicContext struct{ context.Context }
 
 func (panicContext) Done() <-chan struct{} { panic("no such context") }
 
-// To enter and to leave allocates nothing. (It is not parallel: others would be counted.)
+// Entering and leaving allocates nothing. (The test is not parallel: other tests' allocations would be counted.)
 func TestToBeWatchedForAMomentAllocatesNothing(t *testing.T) {
 	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
 	rq := enters(s, "AAAAAAAAAAAAAAAAAAAAAA")
@@ -218,7 +219,7 @@ func TestToBeWatchedForAMomentAllocatesNothing(t *testing.T) {
 	rq.leaveWatch()
 }
 
-// BenchmarkWatched is what each request pays: it enters and leaves.
+// BenchmarkWatched measures what each request pays: it enters and leaves.
 func BenchmarkWatched(b *testing.B) {
 	s := sessionsOn(b, store.New(redistest.Embedded(b).Pool(b, 1), store.Options{}))
 	rq := enters(s, "AAAAAAAAAAAAAAAAAAAAAA")
@@ -231,8 +232,8 @@ func BenchmarkWatched(b *testing.B) {
 	rq.leaveWatch()
 }
 
-// BenchmarkRound is a round for 10,000 requests of 10,000 users, all of which are due: what it costs Redis, and what
-// this process.
+// BenchmarkRound measures a round for 10,000 requests of 10,000 users, all of which are due: what it costs Redis, and
+// what it costs this process.
 func BenchmarkRound(b *testing.B) {
 	for _, users := range []bool{true, false} {
 		b.Run(fmt.Sprintf("users=%v", users), func(b *testing.B) { benchmarkRound(b, 10_000, users) })
@@ -281,7 +282,7 @@ func benchmarkRound(b *testing.B, n int, users bool) {
 	runtime.KeepAlive(all)
 }
 
-// redisCPU returns the time that Redis has computed.
+// redisCPU returns the processor time that Redis has used.
 func redisCPU(b *testing.B, r *redistest.Server) (all time.Duration) {
 	b.Helper()
 	for _, found := range regexp.MustCompile(`used_cpu_(?:user|sys):([\d.]+)`).FindAllSubmatch(r.Do(b, "INFO", "cpu").([]byte), -1) {

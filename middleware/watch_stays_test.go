@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P16: a session that gets a new id is the same session, and so is that of a guest who logs in. Requests that were
-// opened before go on, and end with it. A login as another user begins another session.
+// P16: A session stays the same session if it gets a new ID, or if a guest logs in. Requests that were opened before
+// go on, and end with that session. A login as another user begins another session.
 func TestARequestStaysWithItsSession(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][]string{
@@ -56,7 +56,8 @@ func TestARequestStaysWithItsSession(t *testing.T) {
 	}
 }
 
-// P16: a request that ends its own session, or gives it a new id, goes on. What others do later ends it.
+// P16: A request that ends its own session, or gives it a new ID, goes on. If others end the session later, the
+// request ends.
 func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 	t.Parallel()
 	type world struct {
@@ -141,7 +142,7 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 			<-stays.begun
 			redistest.Elapse(10 * time.Second)
 			if len(stays.over) > 0 {
-				t.Errorf("its context has ended because of %v", (<-stays.over).cause)
+				t.Errorf("the request's own context has ended because of %v", (<-stays.over).cause)
 			} else if id := <-ids; test.ends {
 				stays.free <- struct{}{}
 				<-stays.over
@@ -157,7 +158,7 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 	}
 }
 
-// P16: a request that ends other sessions goes on, and stays with its own, also if that has moved long before.
+// P16: A request that ends other sessions goes on, and stays with its own, even if that moved long before.
 func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
@@ -193,7 +194,7 @@ func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
 	})
 }
 
-// P16: a request that ends its own session goes on, also if another request has just given the session a new id.
+// P16: A request that ends its own session goes on, even if another request has just given the session a new ID.
 func TestARequestWhoseSessionHasJustMovedEndsIt(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context, s *middleware.Sessions, id string) error{
@@ -235,8 +236,8 @@ func TestARequestWhoseSessionHasJustMovedEndsIt(t *testing.T) {
 	}
 }
 
-// P16: a session that has got a new id has not ended, also when Redis has forgotten the old id. A stream learns from Touch
-// and Reopen that it goes on without it, and can make its client connect again.
+// P16: A session that has got a new ID has not ended, even when Redis has forgotten the old ID. A stream learns from
+// Touch and Reopen that the session goes on without it, and can make its client connect again.
 func TestAStreamLearnsThatItsSessionHasMoved(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{time.Second, 70 * time.Second} {
@@ -267,5 +268,5 @@ func TestAStreamLearnsThatItsSessionHasMoved(t *testing.T) {
 	}
 }
 
-// otherID is that of a session that does not exist.
+// otherID is the ID of a session that does not exist.
 const otherID = "AAAAAAAAAAAAAAAAAAAAAA"

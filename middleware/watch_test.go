@@ -26,7 +26,7 @@ type stay struct {
 	cause error
 }
 
-// stays are the requests to /stay/… that are there.
+// stays are the requests to /stay/… that are under way.
 type stays struct {
 	begun chan string
 	free  chan struct{}
@@ -37,7 +37,7 @@ func newStays() *stays {
 	return &stays{make(chan string), make(chan struct{}), make(chan stay, 20)}
 }
 
-// wait is what each of these requests ends with.
+// wait is the end of each of these requests: it waits until the context ends, or until the request is set free.
 func (st *stays) wait(how string, r *http.Request) {
 	st.begun <- how
 	select {
@@ -47,7 +47,7 @@ func (st *stays) wait(how string, r *http.Request) {
 	st.over <- stay{how, time.Now(), context.Cause(r.Context())}
 }
 
-// ways are those in which a request may have its session open.
+// ways are the ways in which a request may have its session open.
 var ways = map[string]struct {
 	mode middleware.Mode
 	open func(*session.Session, http.ResponseWriter, *http.Request) error
@@ -112,10 +112,10 @@ func newLive(t *testing.T, r *redistest.Server, o middleware.Options, st store.O
 	return l
 }
 
-// id is that of the session now.
+// id returns the present ID of the visitor's session.
 func (l *live) id() string { return l.visitor.get(l.there.URL + "/id").body }
 
-// stay opens requests in all ways but some.
+// stay opens a request in each way, except the ways in but.
 func (l *live) stay(but ...string) {
 	l.Helper()
 	for how := range ways {
@@ -132,7 +132,7 @@ func (l *live) stay(but ...string) {
 	}
 }
 
-// wantEnded checks that all of them end promptly, since their session has ended at a time.
+// wantEnded checks that all these requests end promptly, since their session has ended at that time.
 func (l *live) wantEnded(at time.Time) {
 	l.Helper()
 	for range l.open {
@@ -144,7 +144,7 @@ func (l *live) wantEnded(at time.Time) {
 	l.open = 0
 }
 
-// wantOpen checks that all of them go on.
+// wantOpen checks that all these requests go on.
 func (l *live) wantOpen() {
 	l.Helper()
 	redistest.Elapse(5 * time.Second)
@@ -156,7 +156,7 @@ func (l *live) wantOpen() {
 	}
 }
 
-// freeAll lets those that are left return.
+// freeAll lets the requests that are left return.
 func (l *live) freeAll() {
 	close(l.stays.free)
 	for range l.open {
@@ -170,7 +170,7 @@ func TestTheEndOfASessionEndsItsRequests(t *testing.T) {
 	for name, test := range map[string]struct {
 		options middleware.Options
 		user    bool   // the session is a user's
-		but     string // a holder keeps this from happening
+		but     string // the way that keeps this from happening: a holder
 		end     func(l *live) (at time.Time)
 	}{
 		"Destroy by another request": {but: "holding it", end: func(l *live) time.Time {
@@ -246,7 +246,7 @@ func TestTheEndOfASessionEndsItsRequests(t *testing.T) {
 	}
 }
 
-// readID is id for a session that is held.
+// readID is like id, for a session that is held.
 func (l *live) readID() string {
 	for _, key := range l.Keys(l.T) {
 		if !strings.Contains(key, ".l") && !strings.Contains(key, ".user") {
@@ -297,7 +297,7 @@ func TestAStreamSaysWhyItEnds(t *testing.T) {
 	})
 }
 
-// P16: contexts that are derived from that of the handler end with it, for the same cause: that of an
+// P16: Contexts that are derived from the handler's context end with it, for the same cause: the context of an
 // http.TimeoutHandler inside, and that of an Update. A Reopen says why it fails.
 func TestWhatIsDerivedFromTheContextEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
@@ -324,12 +324,12 @@ func TestWhatIsDerivedFromTheContextEnds(t *testing.T) {
 			}
 		})
 		s = newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
-		s.visitor(t).get(s.URL+"/derived").want(t, 503, "") // so answers http.TimeoutHandler
+		s.visitor(t).get(s.URL+"/derived").want(t, 503, "") // the response of http.TimeoutHandler
 	})
 }
 
-// P16: the context of a holder whose session was ended says so, if the lease notices it before the watch, and if the
-// lease is the last one before MaxHold. A lock that is lost otherwise is store.ErrLost.
+// P16: If a holder's session was ended, the context says so, even if the lease notices it before the watch, or is the
+// last lease before MaxHold. If the lock is lost for another reason, the cause is store.ErrLost.
 func TestAHolderLearnsThatItsSessionHasEnded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
