@@ -22,7 +22,7 @@ type measurement struct {
 // Each processor has a batch of its own: what another processor has written to is not in this one's caches, either.
 type batches struct {
 	all  []*batch
-	pool sync.Pool // of these: it gives a processor the batch that it has put back
+	pool sync.Pool // of the batches: it gives a processor the batch that it has put back
 	next atomic.Uint32
 }
 
@@ -45,7 +45,7 @@ func (b *batches) add(all ...measurement) {
 	b.pool.Put(one)
 }
 
-// flush records what waits. What another goroutine is recording is recorded when flush returns, so that the last
+// flush records all measurements that wait. It also waits for goroutines that are recording, so that the last
 // collection has everything.
 func (b *batches) flush() {
 	for _, one := range b.all {

@@ -54,7 +54,7 @@ func TestEachEventIsMeasuredOnce(t *testing.T) {
 	}
 }
 
-// What a goroutine is recording when metrics are collected is in what was collected.
+// If a goroutine is recording a batch while metrics are collected, the collection has that batch.
 func TestACollectionWaitsForABatch(t *testing.T) {
 	t.Parallel()
 	h := &slowHistogram{recording: make(chan struct{}), goOn: make(chan struct{})}
@@ -72,7 +72,7 @@ func TestACollectionWaitsForABatch(t *testing.T) {
 	}
 }
 
-// slowHistogram takes its time for the first measurement.
+// slowHistogram takes long for its first measurement.
 type slowHistogram struct {
 	noop.Float64Histogram
 	recording, goOn chan struct{}

@@ -15,11 +15,11 @@ const other = "_OTHER"
 // mostCombinations is how many combinations of attributes an instrument has at most.
 const mostCombinations = 1000
 
-// overflow is what OpenTelemetry's SDK also has instead of the attributes of further combinations.
+// overflow replaces the attributes of further combinations, as in OpenTelemetry's SDK.
 var overflow = attribute.Bool("otel.metric.overflow", true)
 
-// A vocabulary is the values that an attribute has had. Further ones become other if there are too many, or if they
-// do not look as they should.
+// A vocabulary is the values that an attribute has had. A further value becomes other if there are too many, or if it
+// does not look as it should.
 type vocabulary struct {
 	most  int
 	fits  func(string) bool
@@ -41,7 +41,7 @@ func numbers(most int) vocabulary {
 	return vocabulary{most, consistsOf("0123456789"), nil}
 }
 
-// texts are what the application or the machine has named.
+// texts are names that the application or the machine has chosen.
 func texts(most int) vocabulary {
 	return vocabulary{most, func(s string) bool { return len(s) <= 256 }, nil}
 }
@@ -66,16 +66,16 @@ func (v *vocabulary) word(s string) string {
 	return s
 }
 
-// A table has a value for each combination of an event's properties, such as its series. To look it up allocates nothing,
-// and takes a mutex only if the combination is new or too much.
+// A table has a value for each combination of an event's properties, such as its series. A lookup allocates nothing,
+// and locks a mutex only if the combination is new, or beyond the limit.
 type table[K comparable, V any] struct {
 	value func(K) V
 	bound func(K) K   // called with mu
-	full  func() V    // for what is too much
+	full  func() V    // for combinations beyond the limit
 	place func(K) int // in first, any number
 
-	// first has the keys that came first to their places. They are found in a tenth of the time, since they are not
-	// hashed. No other key replaces them: what is written often is in no processor's cache.
+	// first has the key that came first to each place. Such a key is found in a tenth of the time, since it is not
+	// hashed. No other key replaces it: what is written often is in no processor's cache.
 	first [64]atomic.Pointer[entry[K, V]]
 
 	mu    sync.Mutex
@@ -93,7 +93,7 @@ func newTable[K comparable, V any](bound func(K) K, value func(K) V, full func()
 	return t
 }
 
-// mixed is a number that few other texts have.
+// mixed returns a number that few other texts have.
 func mixed(texts ...string) (n int) {
 	for _, s := range texts {
 		n = 5*n + len(s)

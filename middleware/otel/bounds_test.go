@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// However many sessions, visitors and paths there are, and whatever clients, Redis or a mistake put into the events:
-// the number of series has a limit, and no ID, label, method, process or text of an error is in any of them.
+// The number of series has a limit, however many sessions, visitors and paths there are, and whatever clients, Redis
+// or a mistake put into the events. No ID, label, method, process or text of an error is in any of the series.
 func TestSeriesAreBounded(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{SessionID: true})
@@ -53,7 +53,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// word is a word that could be ours: there are many of these, too.
+// word returns a word that could be ours, and there are many of these.
 func word(i int) (w string) {
 	for ; i > 0; i /= 26 {
 		w += string(rune('a' + i%26))
@@ -61,13 +61,13 @@ func word(i int) (w string) {
 	return w
 }
 
-// What is too much is not dropped: the sums stay right.
+// Combinations beyond the limit are not dropped: the sums stay right.
 func TestNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})
 	const n = 5 * mostCombinations
-	for i := range n { // each is another combination of words that are allowed
-		if i == mostCombinations { // records them: once there is the series of what is too much, the SDK begins no other
+	for i := range n { // each is a new combination of allowed words
+		if i == mostCombinations { // records all so far: once the SDK has its own series for overflow, it begins no other
 			_ = all(t, reader)
 		}
 		tell(o, &middleware.RequestEvent{
@@ -93,7 +93,7 @@ func TestNothingIsDropped(t *testing.T) {
 		}
 	}
 	if over := held["otel.metric.overflow=true"]; over != n-mostCombinations {
-		t.Errorf("%v s are in the series of what is too much", over)
+		t.Errorf("%v s are in the overflow series", over)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// The tests are about the SDK's defaults, which variables could change: whoever runs the tests may have set some for
-// another program.
+// The tests expect the SDK's defaults. Environment variables could change these: whoever runs the tests may have set
+// some for another program.
 func TestMain(m *testing.M) {
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "OTEL_") {

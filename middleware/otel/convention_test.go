@@ -55,8 +55,8 @@ func manyEvents() []middleware.Event {
 		&middleware.SessionEvent{What: "lost", How: "lease"}, &middleware.SessionEvent{What: "extended", Err: errors.New("…")})
 }
 
-// Names and attributes are those of the conventions. Where there is none, the namespace is our own, and names are
-// written as the conventions want names.
+// Names and attributes are those of the conventions. If there is no convention, the namespace is our own, and names
+// follow the conventions' rules for names.
 func TestConvention(t *testing.T) {
 	t.Parallel()
 	tables := conventions(t)
@@ -120,11 +120,12 @@ func checkName(t *testing.T, name string) {
 	t.Helper()
 	if !strings.HasPrefix(name, "latchkey.") || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_.") != "" ||
 		strings.Contains(name, "..") || strings.Contains(name, "__") || strings.HasSuffix(name, "total") {
-		t.Errorf("%s is no name as the conventions want it", name)
+		t.Errorf("the name %s breaks the conventions' rules", name)
 	}
 }
 
-// The metric of the convention: its unit, its kind, and at least the buckets that it advises.
+// The convention's metric has the unit and the kind that the convention wants, and at least the buckets that it
+// advises.
 func TestConventionOfTheDuration(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})
@@ -135,7 +136,7 @@ func TestConventionOfTheDuration(t *testing.T) {
 		}
 		data, ok := m.Data.(metricdata.Histogram[float64])
 		if !ok || m.Unit != "s" || m.Description != "Duration of database client operations." {
-			t.Fatalf("it is a %T in %q: %s", m.Data, m.Unit, m.Description)
+			t.Fatalf("db.client.operation.duration is a %T in %q: %s", m.Data, m.Unit, m.Description)
 		}
 		for _, want := range []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10} {
 			if !slices.Contains(data.DataPoints[0].Bounds, want) {
@@ -147,7 +148,7 @@ func TestConventionOfTheDuration(t *testing.T) {
 	t.Error("there is no db.client.operation.duration")
 }
 
-// Each metric has a unit and a description, and a unit in braces is one thing.
+// Each metric has a unit and a description. A unit in braces is in the singular.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})

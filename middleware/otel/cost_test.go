@@ -47,8 +47,8 @@ func spanned(sampler sdktrace.Sampler) context.Context {
 	return deep(ctx)
 }
 
-// BenchmarkRequest is what a request that is alone costs, and one of a busy session, to which the session was passed on.
-// In a sampled trace it includes the server's span.
+// BenchmarkRequest measures what a request costs: one that is alone, and one of a busy session, to which the session
+// was passed on. In a sampled trace the cost includes the server's span.
 func BenchmarkRequest(b *testing.B) {
 	for name, meters := range map[string]metric.MeterProvider{"metrics": meters(), "no metrics": nometric.NewMeterProvider()} {
 		for sampled, sampler := range map[string]sdktrace.Sampler{"no trace": nil, "unsampled": sdktrace.NeverSample(), "sampled": sdktrace.AlwaysSample()} {
@@ -89,7 +89,7 @@ func TestNoAllocationWithoutASpan(t *testing.T) {
 				o.Observe(c.ctx, e)
 			}
 		}
-		for range 2 * batchSize { // which remember the attributes, and have the memory of the batches
+		for range 2 * batchSize { // from then on the attributes are known, and the batches have their memory
 			observe()
 		}
 		if n := testing.AllocsPerRun(2*batchSize, observe); n != 0 {

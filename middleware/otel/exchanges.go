@@ -80,9 +80,9 @@ func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {
 	return k
 }
 
-// notLoaded is the status if Redis does not know a script yet, as after a restart. Nothing has failed then: the text of
-// the script is sent next. The convention wants the status, and the error.type, of what has failed. It counts each error of
-// Redis as a failure, unless the error is handled, as this one is.
+// notLoaded is the status if Redis does not know a script yet, as after a restart. Nothing has failed then: the text
+// of the script is sent next. By the convention, only a failure has the status and the error.type. An error of Redis
+// is a failure, unless it is handled, as this one is.
 const notLoaded = "NOSCRIPT"
 
 // operation is the db.operation.name. The commands of a batch differ: mostly a script follows others.

@@ -88,7 +88,8 @@ func TestScriptThatIsNotLoaded(t *testing.T) {
 		`client "EVAL take" 0–1000 db.system.name=redis db.operation.name=EVAL db.stored_procedure.name=take latchkey.redis.sent=0 latchkey.redis.received=0`)
 }
 
-// The default of store.Options.Timeout has its own bucket: what took that long had no reply.
+// An exchange that took as long as the default of store.Options.Timeout had no reply. It falls into a bucket of its
+// own.
 func TestExchangesWithoutAReplyAreSeen(t *testing.T) {
 	t.Parallel()
 	const timeout, most = 2.0, 2.5

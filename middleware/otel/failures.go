@@ -19,8 +19,8 @@ func appendErrorType(attributes []attribute.KeyValue, errorType string) []attrib
 	return append(attributes, semconv.ErrorTypeKey.String(errorType))
 }
 
-// failure is the error.type of an exchange with Redis that has brought no reply. If the connection broke, that is why: by a
-// timeout, if Redis has not replied to another exchange.
+// failure is the error.type of an exchange with Redis that has brought no reply. If the connection broke, failure
+// says why: "timeout" if Redis had not replied to another exchange.
 func failure(err error) string {
 	if err == nil {
 		return ""

@@ -95,8 +95,8 @@ func (a *attached) count() (c census) {
 	return c
 }
 
-// A census counts requests that are under way. Sessions with the same store list the same holds and waits, which count
-// once.
+// A census counts the requests that are under way. Sessions with the same store list the same holds and waits, so
+// each of these counts once.
 type census struct {
 	held  map[string]time.Time // since when each session is held in this process
 	queue map[string]int       // how many wait for each session

@@ -7,8 +7,8 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// What is counted: the sessions that are held in this process, who waits for which, and what is open. Two Sessions on
-// one store both list who waits, and a hold in another process counts there.
+// A census counts the sessions that are held in this process, who waits for which, and which are open. Two Sessions
+// on one store both list the waiters, which count once. A hold in another process counts in that process.
 func TestCensus(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -9,9 +9,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// waits are the buckets for how long a request waits for a lock, in seconds, and holds those for how long it has it:
-// from less than a round trip to a little more than the defaults of LockWait and MaxHold. Who waits for all of LockWait,
-// by default 10 s, waits a little longer: so 10.5 s is a bound, and 10 s is not.
+// waits are the buckets for the time that a request waits for a lock, in seconds, and holds those for the time that
+// it has the lock. They reach from less than a round trip to a little more than the defaults of LockWait and MaxHold.
+// A request that uses up LockWait, by default 10 s, waits a little longer: so 10.5 s is a bound, and 10 s is not.
 var (
 	waits = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10.5, 15}
 	holds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 15, 30, 60, 90}
@@ -95,8 +95,8 @@ func (k requestKey) wait() []attribute.KeyValue {
 	return appendErrorType(attributes, k.inVain)
 }
 
-// hold has the route, since it says which handler keeps others waiting. How long each route waits is not asked of
-// this metric: the server's own metrics know how long it takes altogether.
+// hold has the route, since it says which handler keeps others waiting. wait has no route: the server's own metrics
+// know how long a route takes altogether.
 func (k requestKey) hold() []attribute.KeyValue {
 	attributes := []attribute.KeyValue{modeKey.String(modeName(k.mode)), outcomeKey.String(k.outcome)}
 	if k.route != "" {
@@ -112,7 +112,7 @@ func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, samp
 	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), inVain, e.Passed, held})
 	var room [4]measurement // one for each append: a fifth would allocate
 	all := append(room[:0], measurement{series.count, 1})
-	if held || e.Waited > 0 && inVain != "too_many_waiters" { // who is refused at once has not waited
+	if held || e.Waited > 0 && inVain != "too_many_waiters" { // a request that is refused at once has not waited
 		all = append(all, measurement{series.wait, e.Waited.Seconds()})
 	}
 	if held {

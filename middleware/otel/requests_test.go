@@ -54,8 +54,8 @@ func TestRequestWithoutTheLock(t *testing.T) {
 		"latchkey.record.size count=1 sum=5")
 }
 
-// The kind of a failure is the error.type. That of the wait is why the request did not get its session: a request may have
-// waited for one that has ended, and have begun another.
+// The kind of a failure is the error.type. The error.type of a wait says why the request did not get its session: it
+// may have waited for a session that has ended, and have begun another.
 func TestRequestThatFails(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})

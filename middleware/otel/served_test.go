@@ -109,7 +109,7 @@ func (s *served) values(t *testing.T) (sums map[string]float64, counts map[strin
 	return sums, counts
 }
 
-// The numbers are those that the clients have seen: each request counts once, each has waited and held once.
+// The numbers are those that the clients have seen: each request counts once, and has one wait and one hold.
 func TestNumbersOfRealRequests(t *testing.T) {
 	t.Parallel()
 	const visitors, requests = 2, 8
@@ -146,7 +146,7 @@ func TestNumbersOfRealRequests(t *testing.T) {
 	}
 }
 
-// While a request holds the session, the gauges have it and those who wait for it.
+// While a request holds the session, the gauges count it and its waiters.
 func TestGaugesOfRealRequests(t *testing.T) {
 	t.Parallel()
 	s := serveSite(t)
@@ -208,7 +208,7 @@ func TestTraceOfARealRequest(t *testing.T) {
 		}
 	}
 	if len(servers) != 2 || !found {
-		t.Errorf("%d requests, and nobody has waited behind GET /hold/{it}:\n%s", len(servers), strings.Join(lines(s.spans.Ended(), time.Now()), "\n"))
+		t.Errorf("%d requests, and none has waited behind GET /hold/{it}:\n%s", len(servers), strings.Join(lines(s.spans.Ended(), time.Now()), "\n"))
 	}
 }
 
@@ -274,7 +274,7 @@ func eventually(t *testing.T, s *served, ok func(measured string) bool) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("it does not happen:\n%s", lines)
+			t.Fatalf("what was waited for does not happen:\n%s", lines)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -316,8 +316,9 @@ func TestTraceOfAStreamWhoseSessionEnds(t *testing.T) {
 	}
 }
 
-// Each provider gets the gauges of its observers' sites once: also if an observer was made before the global provider was
-// set, be it with that provider by name, and if it is set again. A process of its own sets it.
+// Each provider gets the gauges of its observers' sites once. That holds if an observer was made before the global
+// provider was set, even with that provider by name, and if the global provider is set twice. A separate process sets
+// it.
 func TestGaugesOfTheGlobalProvider(t *testing.T) {
 	const inside = "LATCHKEY_TEST_GLOBAL_PROVIDER"
 	if how := os.Getenv(inside); how != "" {
@@ -334,8 +335,8 @@ func TestGaugesOfTheGlobalProvider(t *testing.T) {
 	}
 }
 
-// holdUnderGlobalProvider has an observer from before the global provider is set, and one from after that. A request holds
-// its session on the site of the first, or, if the provider was set twice, of the second.
+// holdUnderGlobalProvider makes one observer before the global provider is set, and one after that. A request holds
+// its session on the first observer's site or, if the provider was set twice, on the second's.
 func holdUnderGlobalProvider(t *testing.T, how string) {
 	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
@@ -362,11 +363,11 @@ func holdUnderGlobalProvider(t *testing.T, how string) {
 	var served sync.WaitGroup
 	served.Go(func() { get(t, busy.Client(func(s *session.Session) { s.Set("n", 1) }), busy.URL) })
 	<-enter
-	got := strings.Join(measured(t, reader), "\n") // it leaves out what is 0
+	got := strings.Join(measured(t, reader), "\n") // without series that are 0
 	close(leave)
 	served.Wait()
 	if !strings.Contains(got, "latchkey.request.active latchkey.state=holds sum=1") || !strings.Contains(got, "latchkey.session.hold.longest") {
-		t.Errorf("a request holds its session:\n%s", got)
+		t.Errorf("the gauges do not show the request that holds its session:\n%s", got)
 	}
 	runtime.KeepAlive(idle)
 }

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// happenings has a counter for each thing that a SessionEvent tells of, and how it may happen. What a later version
-// may tell besides is not counted.
+// happenings has a counter for each thing that a SessionEvent tells of, and how it may happen. Things that a later
+// version may add are not counted.
 var happenings = map[string]struct {
 	name, unit, description string
 	hows                    []string

@@ -85,8 +85,8 @@ func lines(spans []sdktrace.ReadOnlySpan, after time.Time) (all []string) {
 	return all
 }
 
-// An exclusive request that waits for another one, and is then passed the session in Redis: its trace has the wait,
-// the hold and the exchanges with Redis as children of the server's span.
+// An exclusive request waits for another one, and is then passed the session in Redis. Its trace has the wait, the
+// hold and the exchanges with Redis as children of the server's span.
 func TestTraceOfARequest(t *testing.T) {
 	t.Parallel()
 	ctx, ended := sampled(t)
@@ -225,7 +225,7 @@ func TestPageNamesTheAttributesOfSpans(t *testing.T) {
 	}
 }
 
-// The spans that are made with options: IDs only if they are wanted, no spans of Redis if the client makes them.
+// Options choose the spans: IDs only if they are wanted, and no spans of Redis if the client makes them.
 func TestOptionsOfSpans(t *testing.T) {
 	t.Parallel()
 	request := &middleware.RequestEvent{Session: "public-id", Method: "GET", Mode: middleware.ReadOnly}
@@ -257,8 +257,8 @@ func TestOptionsOfSpans(t *testing.T) {
 	}
 }
 
-// Outside of a trace that is recorded there is nothing to add a span to: none is made, so that the extension of a
-// lease, or a request without a server's span, does not become a trace of its own.
+// Outside of a trace that is recorded, no span is made, since there is no parent for it. So the extension of a lease,
+// or a request without a server's span, does not become a trace of its own.
 func TestNoSpansOutsideOfATrace(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
