@@ -33,8 +33,7 @@ func statusCases() []testCase {
 	return cases
 }
 
-// invalidStatus returns cases with a status that net/http refuses by a panic, but only where it
-// would be used.
+// invalidStatus returns cases with a status that net/http refuses by a panic, but only if the status would be used.
 func invalidStatus(code int) []testCase {
 	name := func(when string) string { return fmt.Sprintf("status: invalid %d, %s", code, when) }
 	return []testCase{

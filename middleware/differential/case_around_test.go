@@ -21,7 +21,7 @@ func panicCases() []testCase {
 	return slices.Concat(endings(), recoveries())
 }
 
-// endings are the ways to end a handler but by returning, at different times.
+// endings are the ways to end a handler other than by returning, at different times.
 func endings() (cases []testCase) {
 	for _, end := range []struct {
 		name string
@@ -47,7 +47,7 @@ func endings() (cases []testCase) {
 	)
 }
 
-// recoveries are panics that somebody answers.
+// recoveries are panics that some handler answers.
 func recoveries() []testCase {
 	early := steps(set("X-Half: done"), boom)
 	late := steps(set("X-Half: done"), status(201), text("half"), boom)
@@ -89,7 +89,7 @@ func recovering(x *exchange, next http.Handler) http.Handler {
 	})
 }
 
-// recoveringInside does so through the writer that the handler had, as some frameworks do.
+// recoveringInside answers a panic of next through the writer that next had, as some frameworks do.
 func recoveringInside(x *exchange, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -117,7 +117,7 @@ func timeoutCases() []testCase {
 			http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h(x, w, r) }), d, "too slow").ServeHTTP(w, r)
 		}
 	}
-	// slow does not end before the time is over, and then goes on.
+	// slow returns only when its time is over.
 	slow := func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Slow", "yes")
 		io.WriteString(w, "half")
@@ -234,7 +234,7 @@ func describe(x *exchange, w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "described")
 }
 
-// backend is what the proxies in these cases are for. The test starts it.
+// backend is the server behind the proxies in these cases. The test starts it.
 var backend atomic.Pointer[httptest.Server]
 
 func newBackend() *httptest.Server {

@@ -39,7 +39,7 @@ var errSource = errors.New("the source failed")
 // source hides all methods but Read.
 func source(s string) io.Reader { return struct{ io.Reader }{strings.NewReader(s)} }
 
-// failing returns a source that fails behind s.
+// failing returns a source that fails after s.
 func failing(s string) io.Reader { return io.MultiReader(source(s), iotest.ErrReader(errSource)) }
 
 func readFromCases() []testCase {
@@ -82,7 +82,7 @@ func readFromCases() []testCase {
 	}
 }
 
-// fromFile copies a file of 300,000 bytes, or as much as limit, to an answer of declared length.
+// fromFile copies a file of 300,000 bytes, or its first limit bytes, to an answer of declared length.
 func fromFile(declared, limit int64) handler {
 	return func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 		f, err := os.CreateTemp("", "latchkey")
@@ -112,7 +112,7 @@ func fromFile(declared, limit int64) handler {
 const ownAnswer = "HTTP/1.1 299 Own\r\nContent-Length: 3\r\nX-Own: 1\r\n\r\nown"
 
 func hijackCases() []testCase {
-	// taking takes the connection over after what comes before, and answers on it.
+	// taking runs the handlers in before, then takes the connection over and answers on it.
 	taking := func(before ...handler) handler {
 		return steps(append(before, func(x *exchange, w http.ResponseWriter, _ *http.Request) {
 			answerOn(x, w, func(conn net.Conn, _ *bufio.ReadWriter) { x.write(conn, ownAnswer) })
@@ -231,7 +231,7 @@ func compressCases() (cases []testCase) {
 type place int
 
 const (
-	inWrite       place = iota // as in many blogs: where no status was written, and the type is sniffed
+	inWrite       place = iota // as in many blogs: if no status was written. Write sniffs the type
 	inWriteHeader              // there alone, which Write calls by itself
 )
 

@@ -12,7 +12,7 @@ type testCase struct {
 	name    string
 	request request
 	handler handler
-	// outside wraps the sessions, or the bare handler where there are none.
+	// outside wraps the sessions, or the bare handler if there are none.
 	outside func(x *exchange, next http.Handler) http.Handler
 	// session says when the answer begins, which decides what the sessions add to it.
 	session moment
@@ -112,12 +112,12 @@ var (
 // post returns a request with a body, whose length is declared.
 func post(body string) request { return request{method: http.MethodPost, body: body} }
 
-// plain makes a case's handler of one that notes nothing.
+// plain makes a case's handler of h, which notes nothing.
 func plain(h func(w http.ResponseWriter, r *http.Request)) handler {
 	return func(_ *exchange, w http.ResponseWriter, r *http.Request) { h(w, r) }
 }
 
-// steps does one after another. Most handlers here are a few of the following.
+// steps runs one handler after another. Most handlers in the cases are made of a few of those below.
 func steps(all ...handler) handler {
 	return func(x *exchange, w http.ResponseWriter, r *http.Request) {
 		for _, do := range all {
@@ -173,14 +173,14 @@ func closeBody(x *exchange, _ http.ResponseWriter, r *http.Request) {
 	x.note("closed, %v", r.Body.Close())
 }
 
-// await waits until the client has this.
+// await waits until the client has received s.
 func await(s string) handler {
 	return func(x *exchange, _ http.ResponseWriter, _ *http.Request) { x.await(s) }
 }
 
 func boom(*exchange, http.ResponseWriter, *http.Request) { panic("boom") }
 
-// seenOutside wraps the sessions in one who looks at what they have left.
+// seenOutside wraps the sessions in a handler that looks at what they have left.
 func seenOutside(look handler) func(*exchange, http.Handler) http.Handler {
 	return func(x *exchange, next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,8 +31,8 @@ func (x *exchange) overHTTP1(conn net.Conn) []answer {
 	return answers
 }
 
-// receive reads until the connection is closed, in whatever way: a reset comes or does not,
-// depending on what the server had still to read.
+// receive reads until the connection is closed, with or without a reset: that depends on what the server had not read
+// yet.
 func (x *exchange) receive(conn net.Conn) error {
 	p := make([]byte, 16<<10)
 	for {
@@ -44,10 +44,9 @@ func (x *exchange) receive(conn net.Conn) error {
 	}
 }
 
-// send sends both requests, the second right behind the first. It waits for the answer only
-// where that may be long, or ends with the connection: what is on its way from a server that
-// closes a connection without having read all is lost. The server need not read any of it, so
-// errors are ignored.
+// send sends both requests, the second right after the first. It waits for the answer only if that may be long, or
+// ends with the connection: if a server closes a connection before it has read all, what it has sent may be lost. The
+// server need not read any of the requests, so errors are ignored.
 func (x *exchange) send(conn net.Conn) {
 	r := x.c.request
 	first, body := x.renderHTTP1()
@@ -88,7 +87,7 @@ func (x *exchange) send(conn net.Conn) {
 	}
 }
 
-// pieces cuts s into a few.
+// pieces cuts s into a few pieces.
 func pieces(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		size := len(s)/5 + 1
@@ -102,7 +101,7 @@ func pieces(s string) func(yield func(string) bool) {
 	}
 }
 
-// drip writes s as a client sends that is slow, until that fails.
+// drip writes s as a slow client does, until a write fails.
 func drip(w io.Writer, s string) {
 	for piece := range pieces(s) {
 		time.Sleep(time.Millisecond) // so that a piece is on its way alone
@@ -145,8 +144,8 @@ func (x *exchange) renderHTTP1() (header, body string) {
 	return b.String() + "\r\n", body
 }
 
-// parseHTTP1 takes all that arrived apart. The first answer is to a request with that method,
-// all others are to a GET.
+// parseHTTP1 splits all that arrived into answers. The first answer is to a request with that method, all others are
+// to a GET.
 func parseHTTP1(b []byte, method string) (answers []answer) {
 	var info []preamble
 	for len(b) > 0 {
@@ -170,7 +169,7 @@ func parseHTTP1(b []byte, method string) (answers []answer) {
 	return answers
 }
 
-// isWhole reports whether all of an answer is there, whose end does not end the connection.
+// isWhole reports whether an answer is complete. The end of the connection does not count as its end.
 func isWhole(b []byte, method string) bool {
 	answers := parseHTTP1(b, method)
 	return len(answers) > 0 && answers[0].end == "complete" && answers[0].framing != untilClosed
@@ -265,7 +264,7 @@ func (x *exchange) overHTTP2(conn net.Conn) []answer {
 
 var errOneConnection = errors.New("the connection is not used again")
 
-// transport returns a client on conn, which dials no other.
+// transport returns a client that uses conn, and dials no other connection.
 func (x *exchange) transport(conn net.Conn) *http.Transport {
 	var used atomic.Bool
 	dial := func(context.Context, string, string) (net.Conn, error) {
@@ -347,7 +346,7 @@ func (x *exchange) newRequest(ctx context.Context, r request) (*http.Request, er
 	return req, nil
 }
 
-// dripping reads as a client sends that is slow.
+// dripping returns a source that yields s slowly, as a slow client sends it.
 func dripping(s string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

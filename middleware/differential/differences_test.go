@@ -16,7 +16,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// A transcript is all that there is to compare of an exchange.
+// A transcript is what is compared of an exchange.
 type transcript struct {
 	seen    []string // by the handler, and around it
 	log     []string // of the server, and of the sessions
@@ -97,7 +97,7 @@ var (
 	boundary    = regexp.MustCompile(`\b[0-9a-f]{60}\b`) // of a multipart answer: random
 )
 
-// headerLines returns a header in the order of its names, without what is by chance.
+// headerLines returns a header in the order of its names, without values that depend on chance.
 func headerLines(prefix string, h http.Header) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
@@ -115,7 +115,7 @@ func headerLines(prefix string, h http.Header) (lines []string) {
 	return lines
 }
 
-// shortened returns s quoted where it would not fit a line as it is.
+// shortened returns s, or s in quotes if it does not fit a line as it is.
 func shortened(s string) string {
 	switch {
 	case len(s) > 160:
@@ -126,8 +126,8 @@ func shortened(s string) string {
 	return s
 }
 
-// A difference is one that remains, for a reason. It must occur in all the cases, variants and
-// protocols that it names.
+// A difference is a deviation that remains, for a reason. It must occur in all the cases, variants and protocols that
+// it names.
 type difference struct {
 	cases    []string   // names, in which each * stands for anything
 	variants []string   // likewise; all but None, if empty
@@ -152,7 +152,7 @@ var differences = slices.Concat(
 	differencesOfEnd,
 )
 
-// unexplained returns what of a diff the list does not explain, or "".
+// unexplained returns the part of a diff that the list does not explain, or "".
 func unexplained(name string, v variant, p protocol, diff []string) string {
 	var problems []string
 	diff = slices.Clone(diff)
@@ -257,7 +257,7 @@ func matches(pattern, s string) bool {
 	return false
 }
 
-// expected returns what an exchange in variant v must be like, from the one without sessions.
+// expected returns what the transcript in variant v must be, made of the one without sessions.
 func (v variant) expected(t transcript, m moment) transcript {
 	t.answers = slices.Clone(t.answers)
 	for i := range t.answers {

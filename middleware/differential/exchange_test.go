@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// patience is for what should come at once. Only a failure waits for so long.
+// patience is the time for something that should happen at once. Only a failure waits for so long.
 const patience = 20 * time.Second
 
 // An exchange is one run of a case: a connection with a server of its own.
@@ -28,7 +28,7 @@ type exchange struct {
 	ended    chan struct{} // closed when the server has done with the connection
 	handlers sync.WaitGroup
 
-	afterwards func() // a case's own
+	afterwards func() // what recoveringInside does after a panic
 
 	mu   sync.Mutex
 	seen []string // by the handler, and around it

@@ -97,8 +97,8 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// sessions returns the middleware for one exchange: in its log, lines of others could take the
-// place of its own.
+// sessions returns middleware of its own for each exchange. In a shared log, lines of others could take the place of
+// the exchange's lines.
 func (s *site) sessions(v variant) (*middleware.Sessions, error) {
 	var ttl time.Duration
 	if v.sets {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the guide shows holds, in any order. The functions share a variable, so they do not run in parallel.
+// The guide's functions work in any order. They share a variable, so they do not run in parallel.
 func TestTheGuide(tt *testing.T) {
 	for name, show := range map[string]func(){
 		"Client and Session": showClient, "Session": showSession, "Busy": showBusy,
@@ -127,12 +127,12 @@ func wantFailure(t *testing.T, test func(tb testing.TB), parts ...string) {
 	t.Helper()
 	failures := failuresOf(t, test)
 	if len(failures) != 1 {
-		t.Errorf("it fails with %q, want one failure about %q", failures, parts)
+		t.Errorf("the test fails with %q, want one failure about %q", failures, parts)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(failures[0], part) {
-			t.Errorf("it fails with %q, which does not say %q", failures[0], part)
+			t.Errorf("the test fails with %q, which does not say %q", failures[0], part)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func TestIdleTimeout(t *testing.T) {
 		}
 	}
 	if lived := time.Since(begun); lived < 50*time.Millisecond {
-		t.Errorf("it expired after %v", lived)
+		t.Errorf("the session expired after %v", lived)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestALateChangeMayBeExpected(t *testing.T) {
 		st.ExpectLateChange()
 		afterwards(tb, st, commit)
 	}); len(failures) > 0 {
-		t.Errorf("it fails with %q", failures)
+		t.Errorf("the test fails with %q", failures)
 	}
 	wantFailure(t, func(tb testing.TB) {
 		st := sessiontest.New(tb, middleware.Options{})
