@@ -124,7 +124,7 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 	}
 }
 
-// A Login of what cannot be a user fails the commit, and until then it gives the session to nobody.
+// A Login of a malformed user fails the commit. Until then, the session belongs to nobody.
 func TestALoginOfNoUserLogsNobodyIn(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"", strings.Repeat("x", 513), "\xff"} {
@@ -238,8 +238,8 @@ func openLimited(t *testing.T, data string, limit int) *session.Session {
 	return openWith(t, keep.Config{Data: []byte(data), MaxBytes: limit, TooLarge: errTooLarge})
 }
 
-// The Set for which there is no room fails, not the commit much later, and it keeps nothing: a
-// handler that stores what a client sends it holds no more than MaxBytes of it.
+// If there is no room, the Set itself fails, not the commit much later, and it keeps nothing. So a handler that
+// stores what a client sends holds no more than MaxBytes of it.
 func TestASetFindsNoRoom(t *testing.T) {
 	t.Parallel()
 	s := openLimited(t, "{}", 1000)
@@ -280,7 +280,8 @@ func TestRoomIsCountedToTheByte(t *testing.T) {
 	}
 }
 
-// What Remember leaves to the commit. A session is saved for it, unless nothing would be different.
+// Remember leaves the end of the session to the commit. The session is saved for it, unless nothing would be
+// different.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -318,7 +319,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// A time that cannot be is an error that sticks, and says the rule.
+// An impossible time is an error that sticks, and that says the rule.
 func TestRememberRefuses(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -337,8 +338,8 @@ func TestRememberRefuses(t *testing.T) {
 	}
 }
 
-// Discard takes a Remember back, and Reopen begins with what was saved: without another call
-// nothing is to be remembered, but what is remembered can be forgotten.
+// Discard takes a Remember back. Reopen begins with what was saved: without another call nothing is to be remembered,
+// but a remembered session can be forgotten.
 func TestRememberWithDiscardAndReopen(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -358,6 +359,6 @@ func TestRememberWithDiscardAndReopen(t *testing.T) {
 	must(t, s.Reopen(t.Context()))
 	s.Remember(0)
 	if got := closed(t, s); got != (keep.Change{}) {
-		t.Errorf("after it was forgotten: %+v", got)
+		t.Errorf("after a second Remember(0): %+v", got)
 	}
 }

@@ -72,7 +72,7 @@ func TestEqualSessionsAreEqualBytes(t *testing.T) {
 	}
 }
 
-// What encoding/json would take, and a session does not. See FuzzOpen for what neither does.
+// A session refuses these records, of which encoding/json would take most. FuzzOpen tries what both refuse.
 func TestOpenRefusesWhatIsNotARecordWithoutAnySession(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]string{
@@ -106,8 +106,8 @@ func TestNoDataIsANewSessionAndAnEmptyObjectIsNot(t *testing.T) {
 	}
 }
 
-// FuzzOpen: no stored bytes make Open panic, and what it accepts it understands
-// as encoding/json does, and gives back byte for byte.
+// FuzzOpen: No stored bytes make Open panic. Open decodes what it accepts as encoding/json does, and gives it back
+// byte for byte.
 func FuzzOpen(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, `{"a":-0}`, `{"a":01}`, `{"a":1.5}`, `{"a":1 }`, `{"a": 1}`, `{"a":1,}`, `{"a":1}x`, `{"a":1`, `{"a"`, `{"a":`, `{`,

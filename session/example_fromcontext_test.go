@@ -14,7 +14,7 @@ func saveTheme(ctx context.Context, theme string) {
 	session.FromContext(ctx).Set("theme", theme)
 }
 
-// Whatever has the request's context finds the session.
+// Any code that has the request's context finds the session.
 func ExampleFromContext() {
 	choose := func(w http.ResponseWriter, r *http.Request) {
 		saveTheme(r.Context(), r.FormValue("theme"))

@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// The ID may stand in logs and in jobs: it opens nothing in a browser, since the cookie holds a secret that the
-// ID does not tell.
+// The ID may stand in logs and in jobs. It opens nothing in a browser: that takes the secret in the cookie, which the
+// ID does not reveal.
 func ExampleSession_ID() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// A page greets who comes for the first time. A session that stays empty is not stored, so the page must set
-// something to know its visitor again.
+// A page greets a visitor who comes for the first time. A session that stays empty is not stored, so the page must
+// set something to know its visitor again.
 func ExampleSession_IsNew() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

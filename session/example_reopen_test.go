@@ -16,8 +16,8 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// An upload takes its time. Commit releases the session before, so that the visitor can go on meanwhile. Reopen
-// gets the session back, with what other requests have saved by then.
+// An upload takes long. Commit first releases the session, so that the visitor can go on meanwhile. Reopen gets the
+// session back, with what other requests have saved by then.
 func ExampleSession_Reopen() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

@@ -38,7 +38,7 @@ func ExampleSession_Set_error() {
 	// session: Set("callback"): json: unsupported type: func()
 }
 
-// Decode tells a value that is not there from one of another type, which Get does not.
+// Decode distinguishes an absent value from a value of another type, which Get does not.
 func ExampleSession_Decode() {
 	var s session.Session
 	s.Set("visits", "three")

@@ -25,8 +25,8 @@ func (s *Session) open(c keep.Config) error {
 	return nil
 }
 
-// load makes the session an open one that holds what c says, and forgets what was done to it. If it fails,
-// nothing has changed. It is called with mu held.
+// load opens the session with the content that c gives, and forgets what was done to it. If load fails, nothing has
+// changed. It is called with mu held.
 func (s *Session) load(c keep.Config) (err error) {
 	var loaded values.Values
 	switch {

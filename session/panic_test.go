@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// A value that is no JSON, and whose error ends the goroutine of whoever asks for its text.
+// A rude is a value that cannot be JSON. The text of its error ends the goroutine that asks for it.
 type rude struct{}
 
 func (rude) MarshalJSON() ([]byte, error) { return nil, rude{} }
 func (rude) Error() string                { runtime.Goexit(); return "" }
 
-// What a value of the application's does wrong does not keep the session's mutex.
+// A value that ends the goroutine does not leave the session's mutex locked.
 func TestSetDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	var s Session
@@ -19,7 +19,7 @@ func TestSetDoesNotReturn(t *testing.T) {
 	go func() {
 		defer close(done)
 		s.Set("key", rude{})
-		t.Error("it has returned")
+		t.Error("Set has returned")
 	}()
 	<-done
 	if !s.mu.TryLock() {

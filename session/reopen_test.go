@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// What was done is undone by Discard, whatever it was, and what is done after it counts.
+// Discard undoes everything that was done before it. What is done after it counts.
 func TestDiscardGoesBackToWhatWasOpened(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(*session.Session){
@@ -89,8 +89,8 @@ func TestDiscardAfterTheCloseDoesNothing(t *testing.T) {
 	}
 }
 
-// A test's session is reopened without a store: it holds what the commit would have stored, and a
-// second Close returns what was changed since.
+// A test's session is reopened without a store: it holds what the commit would have stored. A second Close returns
+// what was changed after the Reopen.
 func TestReopenOfATestsSession(t *testing.T) {
 	t.Parallel()
 	var s session.Session
@@ -137,7 +137,7 @@ func TestReopenOfATestsSession(t *testing.T) {
 	}
 }
 
-// A session with a keeper is reopened by that. If it cannot be, the session stays as it is.
+// A session with a keeper is reopened by the keeper. If that fails, the session stays as it is.
 func TestReopenAsksTheKeeper(t *testing.T) {
 	t.Parallel()
 	var s *session.Session

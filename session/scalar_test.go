@@ -13,11 +13,11 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// Each byte at each place of a text is judged as it is alone, whatever its neighbours are.
+// Each byte at each place of a text is judged alone, whatever its neighbours are.
 func TestEachByteAtEachPlaceOfAText(t *testing.T) {
 	t.Parallel()
 	for c := range 256 {
-		for _, size := range []int{1, 7, 8, 9, 17} { // around the words of the processor
+		for _, size := range []int{1, 7, 8, 9, 17} { // around the size of the processor's words
 			for at := range size {
 				for _, other := range []byte(" \x7f[]a") {
 					text := bytes.Repeat([]byte{other}, size)
@@ -33,7 +33,7 @@ func TestEachByteAtEachPlaceOfAText(t *testing.T) {
 	}
 }
 
-// The same as string, int, int64 and bool, but for these there is no short way.
+// These are like string, int, int64 and bool, but there is no short way for them.
 type (
 	text     string
 	number   int
@@ -75,7 +75,7 @@ func encodesAs(t *testing.T, short, long any) {
 	}
 }
 
-// keyEncodesAs checks that a key is written as the same text is as a value.
+// keyEncodesAs checks that a text is written in the same way as a key and as a value.
 func keyEncodesAs(t *testing.T, key string) {
 	t.Helper()
 	var s session.Session
@@ -112,8 +112,8 @@ func FuzzGetScalar(f *testing.F) {
 	})
 }
 
-// decodesAs checks that Get finds the same in a Short, in a Long and by way of
-// Decode, which knows no short way.
+// decodesAs checks that Get finds the same in a Short and in a Long, and the same as Decode, which knows no short
+// way.
 func decodesAs[Short comparable, Long any](t *testing.T, s *session.Session, short func(Long) Short) {
 	t.Helper()
 	got, ok := session.Get[Short](s, "v")

@@ -39,7 +39,7 @@ func openWith(t *testing.T, c keep.Config) *session.Session {
 	return s
 }
 
-// seal ends the request of s and returns what is to be done.
+// closed closes s, as the end of its request does, and returns what is to be done.
 func closed(t *testing.T, s *session.Session) keep.Change {
 	t.Helper()
 	change, err := keep.Close(s, "the test")
@@ -106,7 +106,7 @@ func TestCommitWithoutAStoreClosesAndStillTellsOfAFailedSet(t *testing.T) {
 	}
 }
 
-// A keeper is a keep.Keeper of functions. Those that are nil must not be called, but for late.
+// A keeper is a keep.Keeper of functions. A function that is nil must not be called, except late.
 type keeper struct {
 	reopen func(context.Context) error
 	late   func(method, key, closedBy string)
@@ -125,7 +125,7 @@ func (k keeper) ChangedLate(method, key, closedBy string) {
 	}
 }
 
-// Touch is the keeper's. A session that is kept nowhere has no timeout.
+// Touch asks the keeper. A session that is kept nowhere has no timeout.
 func TestTouch(t *testing.T) {
 	t.Parallel()
 	if err := new(session.Session).Touch(t.Context()); err != nil {
@@ -142,9 +142,9 @@ func TestTouch(t *testing.T) {
 
 func (k keeper) SessionExpires(keep.Change) time.Time { return time.Time{} }
 
-// A hot session is opened with the snapshot of the request before, again and again. Whatever is done
-// to it, it holds what a map would hold to which the same was done. Sessions that are opened with
-// the same snapshot share nothing that can change: those before stay as they were.
+// A hot session is opened again and again, with the snapshot of the request before. Whatever is done to it, it holds
+// what a map would hold after the same calls. Sessions that are opened with the same snapshot share nothing that can
+// change: earlier ones stay as they were.
 func TestASessionIsAMap(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]int{"few values": 5, "many values": 300} {
@@ -271,8 +271,7 @@ func TestPopShowsAFlashMessageOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkVisit is what the package costs a request to a session of five values, of which one is
-// read and written.
+// BenchmarkVisit measures what the package costs a request that reads and writes one of its session's five values.
 func BenchmarkVisit(b *testing.B) {
 	data := []byte(`{"cart":{"items":[4711,815],"coin":"EUR"},"csrf":"Xq8yGmB1Zr0uVt5wN3kD7cJ2hS9fLp4A",` +
 		`"name":"Ada Lovelace","user":"8c3f0f2e-5f0a-4d8e-9a36-0d2a6a3f7b11","visits":1000}`)

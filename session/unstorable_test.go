@@ -21,7 +21,7 @@ type (
 	circular map[string]*circular
 )
 
-// Of these JSON would keep nothing, so a Set fails: the value itself, what it points to, the elements.
+// JSON would keep nothing of these values, of what they point to, or of their elements. So a Set fails.
 func TestAValueOfWhichJSONWouldKeepNothingFailsTheCommit(t *testing.T) {
 	t.Parallel()
 	h := &hidden{1}
@@ -75,7 +75,7 @@ func TestAValueOfWhichJSONKeepsSomethingIsStored(t *testing.T) {
 		"times":                     map[string][]time.Time{"a": {time.Unix(1, 0)}},
 		"by a pointer":              big.NewInt(1),
 		"elements have addresses":   []big.Int{*big.NewInt(1)},
-		"so has what is pointed to": &[1]big.Int{*big.NewInt(1)},
+		"a pointer gives addresses": &[1]big.Int{*big.NewInt(1)},
 		"address":                   url.URL{Host: "example.com"},
 		"holds itself":              endless{{}},
 		"holds itself by a pointer": circular{"a": {}},

@@ -142,7 +142,7 @@ func TestAValueThatDoesNotFitIsFalseAndErrType(t *testing.T) {
 	}
 }
 
-// nullFits checks that a null is what T has for it.
+// nullFits checks that Get reads a null as want.
 func nullFits[T any](want T) func(*testing.T) {
 	return func(t *testing.T) {
 		if v, ok := session.Get[T](open(t, `{"none": null}`), "none"); !ok || !reflect.DeepEqual(v, want) {
