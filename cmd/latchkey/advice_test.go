@@ -32,7 +32,7 @@ type mistake struct {
 	make func(t *testing.T) (url string, args []string, follow func(f finding) []string)
 }
 
-// Whoever does what doctor says gets rid of the line. No advice in the code is left out.
+// If an operator does what doctor says, the line is gone. No advice in the code is left out, except notFollowed.
 func TestAdviceWorks(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -59,7 +59,7 @@ func TestAdviceWorks(t *testing.T) {
 	}
 	for _, format := range formats {
 		if !slices.ContainsFunc(followed, form(format).MatchString) && !slices.ContainsFunc(notFollowed, func(words string) bool { return strings.Contains(format, words) }) {
-			t.Errorf("nobody has followed this advice: %q", format)
+			t.Errorf("no test has followed this advice: %q", format)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (m mistake) mend(t *testing.T) (given []finding) {
 	var done []string
 	for _, f := range given {
 		if follow == nil && len(f.Do) == 0 {
-			t.Fatalf("it has no command: %+v", f)
+			t.Fatalf("the advice has no command: %+v", f)
 		}
 		for _, command := range f.Do {
 			if !strings.HasPrefix(command, shell) || !slices.Contains(done, command) { // once for the whole cluster
@@ -143,7 +143,7 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// shell begins the commands that are for a shell, and not for a node.
+// shell begins the commands that are for a shell. All others are for a node.
 const shell = "redis-cli "
 
 // obey runs a command as an operator would: in redis-cli on that node, or in a shell.
@@ -219,7 +219,7 @@ func withFlags(flags ...string) func(t *testing.T) (string, []string, func(findi
 	}
 }
 
-// withRules makes the mistake by the rights of the user app, whom doctor checks.
+// withRules makes the mistake by the rights of the user app, which doctor checks.
 func withRules(rules string) func(t *testing.T) (string, []string, func(finding) []string) {
 	return func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)
@@ -228,7 +228,7 @@ func withRules(rules string) func(t *testing.T) (string, []string, func(finding)
 	}
 }
 
-// farFrom puts a long cable between doctor and the server. The advice is to do without it.
+// farFrom makes the way between doctor and the server long. The advice is to use a shorter one.
 func farFrom(oneWay time.Duration) func(t *testing.T) (string, []string, func(finding) []string) {
 	return func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)
@@ -317,7 +317,7 @@ var mistakes = []mistake{
 			defer conn.Close()
 			last = conn
 		}
-		// Until Redis has refused the last one, it may not have accepted the first.
+		// Until Redis has refused the last connection, it may not have accepted the first.
 		if refusal, err := io.ReadAll(last); !strings.Contains(string(refusal), "max number of clients") {
 			t.Fatalf("%q, %v", refusal, err)
 		}

@@ -27,7 +27,7 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 	}
 	var all []failure
 	for _, address := range masters {
-		// Its own time: a Sentinel that is away may have used up that of the Sentinels.
+		// The master gets time of its own: a Sentinel that is away may have used up the Sentinels' time.
 		dialling, cancel := context.WithTimeout(ctx, wait)
 		client, failed := r.toMaster(dialling, address)
 		cancel()

@@ -136,7 +136,7 @@ func TestDoctorOnACluster(t *testing.T) {
 	finds(t, diagnosed(t, url), "cluster_state", wrong, "1 of 16384 slots belong to no node", "redis-cli --cluster fix ")
 }
 
-// While a replica copies from a master that runs, nobody is told to start that master.
+// While a replica copies from a master that runs, doctor does not say to start that master.
 func TestDoctorWhileAReplicaCopies(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 1, 0)

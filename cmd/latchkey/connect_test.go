@@ -59,7 +59,7 @@ func TestUnreachable(t *testing.T) {
 			r := call(t, c.url, command...)
 			fails(t, r, exitError, c.want)
 			if strings.Contains(r.stderr, "hunter2") || strings.Contains(r.stderr, "wrong@") {
-				t.Errorf("it repeats the password: %s", r.stderr)
+				t.Errorf("the error repeats the password: %s", r.stderr)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func TestSentinel(t *testing.T) {
 	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at sessions, or one of its Sentinels "+s.Addr)
 }
 
-// If the master is away, and some of the Sentinels, the error names the master's address and why it cannot be reached,
-// also if it was there before.
+// If the master is away, and some of the Sentinels are, the error names the master's address and says why it cannot
+// be reached. The same holds if the command was connected to the master before.
 func TestTheMasterBehindSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -127,7 +127,7 @@ func TestTheMasterBehindSentinels(t *testing.T) {
 	j := connected(t, "locks", url)
 	s.Stop(t)
 	if _, err := j.lookAtAll(func(n *node, _ func(int)) error { return n.do(t.Context(), "DBSIZE").Error() }); err == nil || !strings.HasPrefix(err.Error(), "redis at "+master) {
-		t.Errorf("it was connected: %v", err)
+		t.Errorf("after a connection to the master: %v", err)
 	}
 	for _, args := range [][]string{{"locks"}, {"list", "--user", "ann"}, {"show", first}, {"stats"}, {"end", first}} {
 		r := call(t, url, args...)
@@ -143,7 +143,7 @@ func TestTheMasterBehindSentinels(t *testing.T) {
 	contains(t, call(t, url, "doctor", "--timeout", "1s").stdout, s.Addr+"  the master cannot be reached: no reply within 1s: see whether it is stopped")
 }
 
-// Sentinels that do not reply are passed over, and are no reason to say that of the master.
+// Sentinels that do not reply are passed over. They are no reason to say that the master does not reply.
 func TestFrozenSentinels(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -167,7 +167,7 @@ func TestFrozenSentinels(t *testing.T) {
 	}
 }
 
-// If no Sentinel replies, nobody knows the master, and doctor says nothing of it.
+// If no Sentinel replies, the master is not known, and doctor says nothing of it.
 func TestDoctorWithoutSentinels(t *testing.T) {
 	t.Parallel()
 	r := call(t, "redis://127.0.0.1:1?addr=127.0.0.1:2&master_set=sessions", "doctor")

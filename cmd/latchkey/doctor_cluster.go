@@ -65,7 +65,7 @@ func (d *diagnosis) slots() {
 func (d *diagnosis) halfMoved() {
 	text, err := d.node.do(d.ctx, "CLUSTER", "NODES").ToString()
 	if err != nil {
-		return // as above
+		return // without a reply, half-moved slots are not checked
 	}
 	moving := 0
 	for _, line := range parseNodes(text, d.node.address) {

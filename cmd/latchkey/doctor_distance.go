@@ -40,16 +40,16 @@ func (n *node) measured(ctx context.Context) <-chan measurement {
 	return done
 }
 
-// distance waits for the measurement, which goes on since the beginning.
+// distance waits for the measurement, which began before the checks.
 func (d *diagnosis) distance() {
 	if m := <-d.measured; m.err == nil { // otherwise there is no reply any more, which the next check says
 		d.judgeDistance(m.took)
 	}
 }
 
-// timed returns how long each ping takes. They are spread over about half a second, and come at random, as requests do.
-// Suppose that another program runs one slow command after the other: pings that follow at once on a reply would all be
-// served between two of these.
+// timed returns how long each ping takes. The pings are spread over about half a second, and come at random, as
+// requests do. If another program runs one slow command after the other, pings that each follow a reply at once would
+// all be served between two slow commands.
 func timed(ctx context.Context, ping func() error) (took []time.Duration, _ error) {
 	for i := range pings {
 		if i > 0 {
@@ -66,8 +66,9 @@ func timed(ctx context.Context, ping func() error) (took []time.Duration, _ erro
 	return took, nil
 }
 
-// judgeDistance judges by the median, unless Redis is near and some round trips were delayed. It is only wrong if each round trip took too
-// long: a busy machine, or a slow command of another program, delays some of them.
+// judgeDistance judges by the median, unless Redis is near and some round trips were delayed. The finding is wrong
+// only if each round trip took too long: a busy machine, or a slow command of another program, delays only some of
+// them.
 func (d *diagnosis) judgeDistance(took []time.Duration) {
 	const name = "round_trip"
 	slices.Sort(took)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// The median of the round trips counts. It is only wrong if none of them was short, since a busy machine delays some. If
-// one is short and one is very long, something has delayed it.
-// Nodes that are about equally far share a line.
+// The median of the round trips counts. The finding is wrong only if none of them was short, since a busy machine
+// delays only some. If one is short and one is very long, something has delayed the long one. Nodes that are about
+// equally far share a line.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Another program runs one slow command after the other, or blocks Redis half of the time. The pings come at random, so
-// they miss that at times, but mostly they do not.
+// Another program runs one slow command after the other, or blocks Redis half of the time. The pings come at random,
+// so they miss that at times, but mostly they notice it.
 func TestPingsNoticeSlowCommands(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ slow, free time.Duration }{

@@ -35,7 +35,7 @@ func groupedFindings(all []finding) (groups []group) {
 	return groups
 }
 
-// servers counts those of one kind.
+// servers counts the servers of one kind.
 type servers struct{ all, replied int }
 
 // printFindings prints the findings. Without --verbose it leaves out those that are ok. of has the number of servers of

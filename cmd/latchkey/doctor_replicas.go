@@ -44,7 +44,7 @@ func (d *diagnosis) replicas() {
 	}
 	if n == 0 && d.info["role"] == "master" {
 		level := note
-		if d.redis.option.Sentinel.MasterSet != "" { // then the Sentinels' findings say what it is for
+		if d.redis.option.Sentinel.MasterSet != "" { // then the Sentinels' findings say why to add one
 			level = fine
 		}
 		d.say(level, "replicas", "it has no replica: %s; otherwise its sessions are unavailable while it is down, and lost if its disk is lost", d.another("add one", n))

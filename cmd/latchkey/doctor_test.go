@@ -275,7 +275,7 @@ func TestANodeAtMaxclients(t *testing.T) {
 	}
 }
 
-// Two clocks may differ by the uncertainty of when Redis replied.
+// Two clocks may differ by as much as it is uncertain when Redis replied.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	for ahead, want := range map[time.Duration]string{2200 * time.Millisecond: fine, -2200 * time.Millisecond: fine, 2300 * time.Millisecond: wrong, -time.Hour: wrong} {

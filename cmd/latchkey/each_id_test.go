@@ -39,8 +39,8 @@ func guests(t *testing.T, st *store.Store, n int) (ids []string) {
 
 func lines(ids ...string) string { return strings.Join(ids, "\n") + "\n" }
 
-// end ends any number of sessions, on the command line or on stdin. What cannot be ended is named on stderr, and makes
-// the exit status 1, but the others are ended.
+// end ends any number of sessions, on the command line or on stdin. A session that cannot be ended is named on
+// stderr, and makes the exit status 1. The others are ended.
 func TestEndOfSeveral(t *testing.T) {
 	s, st := withRedis(t)
 	const n = 50 // more than are asked for at once
@@ -93,7 +93,7 @@ func TestWrongInput(t *testing.T) {
 			r := piped(t, "redis://127.0.0.1:1", input, command, "-")
 			fails(t, r, exitUsage, want, "no session was touched")
 			if strings.Contains(r.stderr, secret) {
-				t.Errorf("it repeats the line: %s", r.stderr)
+				t.Errorf("the error repeats the line: %s", r.stderr)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// list shows whose the sessions with some ids are.
+// list shows which users the sessions with some ids belong to.
 func TestListOfIDs(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -165,7 +165,7 @@ func TestEndOfSeveralWhileRedisIsAway(t *testing.T) {
 	r := piped(t, "redis://"+c.Nodes[0].Addr, lines(all...), "end", "-")
 	contains(t, r.stdout, fmt.Sprintf("\n%d sessions ended\n", len(all)-lost))
 	if strings.Count(r.stderr, "\n") != lost || lost == 0 || r.code != exitError {
-		t.Errorf("%d are lost: %+v", lost, r)
+		t.Errorf("%d sessions are on the lost master: %+v", lost, r)
 	}
 
 	s := redistest.Real(t)

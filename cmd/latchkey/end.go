@@ -71,8 +71,8 @@ func end(j *job) error {
 	return j.hintOfUser(st, len(ended)+len(j.except), "ended")
 }
 
-// checkExcept fails if one of the sessions that are to be kept is none of the user's: with a wrong id, the session that it
-// should have named would be ended.
+// checkExcept fails if a session that is to be kept is none of the user's. With a wrong id, the session that was
+// meant would be ended.
 func (j *job) checkExcept(st *store.Store) error {
 	if len(j.except) == 0 {
 		return nil

@@ -37,7 +37,7 @@ type pass struct {
 	unreached int64 // new ids on another master, which did not end them
 }
 
-// tombstoneTime is how long an old id tells the new one.
+// tombstoneTime is how long an old id leads to the new one.
 const tombstoneTime = time.Minute
 
 // longPass is how long a pass may take: a tombstone that was made meanwhile is still there when SCAN comes to it.
@@ -106,9 +106,9 @@ func (p *purge) sweep(n *node) error {
 	})
 }
 
-// choose returns the ids of sessions among some keys, and of those that have got a new id since the pass began. SCAN
-// finds the new id if it was there before, so the tombstones of then are left out. How old a tombstone is, its time to
-// live says: clocks of several machines differ.
+// choose returns the ids of sessions among some keys, and the old ids of sessions that have got a new one since the
+// pass began. SCAN finds a new id that was there before the pass, so tombstones from before are left out. The age of
+// a tombstone is computed from its time to live, since the clocks of several machines differ.
 func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 	var all []string
 	var commands [][]string
@@ -141,7 +141,7 @@ func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 	return ids, nil
 }
 
-// endThese ends sessions. Those that end by themselves meanwhile are no failure.
+// endThese ends sessions. A session that ends by itself meanwhile is no failure.
 func (p *purge) endThese(ids []string) error {
 	oneServer := p.redis.client.Mode() != rueidis.ClientModeCluster
 	for _, err := range p.tryEachID(ids, oneServer, p.endOrFollow) {
@@ -158,7 +158,7 @@ func (p *purge) endThese(ids []string) error {
 }
 
 // endOrFollow ends a session under the id that it has now, whoever has logged in to it. If the master of that id is
-// away, the one of the old id is not to blame.
+// away, the master of the old id is not to blame.
 func (p *purge) endOrFollow(old string) error {
 	for id := old; ; {
 		err := records.Of(p.store).End(p.ctx, id)

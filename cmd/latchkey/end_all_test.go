@@ -95,8 +95,8 @@ func purging(t *testing.T, st *store.Store, args ...string) (*purge, *bytes.Buff
 		pass: &pass{bar: newProgress(&stderr, 0), begun: time.Now()}}, &stderr
 }
 
-// A session that gets a new id while end --all runs is ended under that, although SCAN may not find it. If the id is
-// sealed with a key that is missing, end --all says so, and fails.
+// If a session gets a new id while end --all runs, it is ended under the new id, although SCAN may not find that. If
+// the id is sealed with a key that is missing, end --all says so, and fails.
 func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -130,7 +130,7 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	p, stderr := purging(t, sealed, "--redis", s.URL)
 	keys, now := renewed(10)
 	end(p, keys)
-	// One that has ended or expired since SCAN found it is no failure.
+	// A session that has ended or expired since SCAN found it is no failure.
 	begin(t, sealed, first, "{}")
 	if err := p.endThese([]string{now, second, first}); err != nil {
 		t.Error(err)
@@ -147,7 +147,7 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	}
 	contains(t, stderr.String(), "1 id was replaced meanwhile by one that is not known; its session may be alive; run it again with all keys: name the file of the keys by --keys-file")
 
-	// An id that it had when end --all began is found by SCAN: the keys are not needed.
+	// SCAN finds an id that the session had when end --all began: the keys are not needed.
 	p, stderr = purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL)
 	keys, now = renewed(30)
 	for _, key := range keys[:1] {

@@ -124,7 +124,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || isNet && netError.Timeout()
 }
 
-// ofReply adds to an error that Redis has replied with, in Redis's own words, what to do.
+// ofReply returns Redis's error in its own words, and adds what to do.
 func (r *redis) ofReply(text string) string {
 	hint := ""
 	switch {

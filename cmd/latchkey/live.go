@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A picture is what a command that looks again and again shows of one look.
+// A picture is what a command that looks again and again shows after one look.
 type picture struct {
 	text string // lines for people; the first ones are the most important
 	json any

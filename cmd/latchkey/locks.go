@@ -41,7 +41,7 @@ func locks(j *job) error {
 	return cmp.Or(err, found(seen.Away))
 }
 
-// holders looks for all that is held.
+// holders looks for all sessions that are held.
 func (j *job) holders() (look, error) {
 	held := []holder{}
 	gone, err := j.lookAtAll(func(n *node, after func(seen int)) error {

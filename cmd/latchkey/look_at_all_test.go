@@ -46,7 +46,7 @@ func TestTheFirstLookShowsProgress(t *testing.T) {
 		shown := string(all)
 		contains(t, shown, "\r[", " of 200 keys")
 		if !strings.HasSuffix(shown, "\r\x1b[K") || strings.Count(shown, "\x1b[K") != 1 {
-			t.Errorf("%q: it is left, or comes again: %q", args, shown)
+			t.Errorf("%q: the bar is left, or comes again: %q", args, shown)
 		}
 	}
 }

@@ -29,11 +29,12 @@ import (
 type night struct {
 	name  string
 	start func(t *testing.T) (url string)
-	// says is what a command must print, on any stream, and its exit status. "" is for all commands that are not named.
+	// says is what a command must print, on any stream, and its exit status. The entry "" is for all commands without
+	// one.
 	says map[string]verdict
-	// id and user are what the commands ask for, if not first and ann.
+	// id and user are what the commands ask for. If they are nil, that is first and ann.
 	id, user func() string
-	// timeout is --timeout: long, unless a command waits for it.
+	// timeout is --timeout. It is long, unless a command waits until it is over.
 	timeout time.Duration
 }
 
@@ -49,7 +50,7 @@ func (n night) verdict(c command) verdict {
 	return n.says[""]
 }
 
-// The ends of commands that show Redis's reply, or a reason, and no more.
+// fail and well are the verdicts for commands that print Redis's reply, or a reason, and no more.
 func fail(words ...string) verdict { return verdict{exitError, words} }
 func well(words ...string) verdict { return verdict{exitOK, words} }
 
@@ -92,11 +93,11 @@ func (n night) try(t *testing.T, url string, c command, form string) {
 	contains(t, all, want.words...)
 	for _, never := range []string{"TLS", "rediss", "goroutine", "panic"} {
 		if strings.Contains(all, never) {
-			t.Errorf("it says %q: %s", never, all)
+			t.Errorf("the output has %q: %s", never, all)
 		}
 	}
 	if strings.TrimSpace(all) == "" {
-		t.Error("it says nothing")
+		t.Error("there is no output")
 	}
 	if form == "terminal" {
 		return
@@ -105,7 +106,7 @@ func (n night) try(t *testing.T, url string, c command, form string) {
 		t.Errorf("codes of terminals in a pipe: %q", all)
 	}
 	if strings.Count(r.stderr, "\n") > 1 {
-		t.Errorf("its error has more than one line: %s", r.stderr)
+		t.Errorf("the error has more than one line: %s", r.stderr)
 	}
 	if form == "json" {
 		isJSON(t, r)
@@ -144,7 +145,7 @@ func isJSON(t *testing.T, r sight) {
 	}
 	for _, line := range lines {
 		if !json.Valid([]byte(line)) {
-			t.Errorf("it is not JSON: %q", line)
+			t.Errorf("a line is not JSON: %q", line)
 		}
 	}
 }

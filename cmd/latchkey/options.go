@@ -108,7 +108,7 @@ func (c *command) parse(args []string, getenv func(string) string) (*options, er
 	return o, o.read(getenv)
 }
 
-// next takes a flag or an id off args. An id may begin with -, as no flag of this program has 22
+// next takes a flag or an id off args. An id may begin with -. It cannot be a flag: none of this program's has 22
 // letters.
 func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string, error) {
 	arg, rest := args[0], args[1:]

@@ -133,7 +133,8 @@ func (s *screen) paint() error {
 	return err
 }
 
-// painted returns what paints lines. There is no line feed after the last line, which would scroll a full screen.
+// painted returns the text that paints lines. There is no line feed after the last line, since it would scroll a full
+// screen.
 func painted(lines []string) string {
 	return cursorHome + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
 }

@@ -126,8 +126,8 @@ func (j *job) sealed(s *session) error {
 
 const nameTheKeys = "name the file of the keys by --keys-file or " + keysVariable
 
-// whySealed says why sessions cannot be opened, from the ids of the keys that they are sealed with. The ids of the keys
-// in the file lead to the file that belongs to a session.
+// whySealed says why sessions cannot be opened. keys are the ids of the keys that they are sealed with. The text also
+// has the ids of the keys in the file: they show which file belongs to a session.
 func (o *options) whySealed(keys ...string) string {
 	if len(o.keys) == 0 {
 		return "encrypted: " + nameTheKeys

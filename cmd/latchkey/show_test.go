@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// near wants a time to be about what it should be.
+// near checks that a time is about what it should be.
 func near(t testing.TB, what string, is, want time.Time) {
 	t.Helper()
 	if d := is.Sub(want).Abs(); d > 15*time.Second {
@@ -33,7 +33,7 @@ func TestShow(t *testing.T) {
 	text := must(t, s.URL, "show", first, "--ttl", "30m")
 	contains(t, text, "session    "+first+"\n", "created    ", ", 1h0m ago\n", "last used  ", ", 10m ago\n", "expires    ", ", in 20m\n", "state      free\n", " bytes\n")
 	if strings.Contains(text, "visits") || strings.Contains(text, "Ann") {
-		t.Errorf("it shows the values: %s", text)
+		t.Errorf("show prints the values: %s", text)
 	}
 	text = must(t, s.URL, "show", first, "--values")
 	contains(t, text, "last used  not known without --ttl\n", "\n  visits  3\n", "\n  cart    [1,2]\n", `"Ann \u001b[2J"`)
@@ -50,7 +50,7 @@ func TestShow(t *testing.T) {
 	begin(t, st, second, "{}")
 	contains(t, must(t, s.URL, "show", second, "--values"), "\nthe session holds no values\n")
 	if left := s.Do(t, "PTTL", key).(int64); left > (20 * time.Minute).Milliseconds() {
-		t.Errorf("it has %d ms now", left)
+		t.Errorf("the session has %d ms left", left)
 	}
 }
 
@@ -63,12 +63,12 @@ func TestLastUseIsNotGuessed(t *testing.T) {
 		created, left, idle time.Duration
 		known               bool
 	}{
-		"all is as usual":                  {-time.Hour, 20 * time.Minute, 30 * time.Minute, true},
-		"the timeout is not given":         {-time.Hour, 20 * time.Minute, 0, false},
-		"the program's timeout is longer":  {-time.Hour, 50 * time.Minute, 30 * time.Minute, false},
-		"and it is shorter":                {-time.Minute, 5 * time.Minute, 30 * time.Minute, false},
-		"its lifetime ends before":         {-24*time.Hour + 10*time.Minute, 10 * time.Minute, 30 * time.Minute, false},
-		"it is older than its lifetime is": {-25 * time.Hour, 20 * time.Minute, 30 * time.Minute, false},
+		"all is as usual":                        {-time.Hour, 20 * time.Minute, 30 * time.Minute, true},
+		"the timeout is not given":               {-time.Hour, 20 * time.Minute, 0, false},
+		"the program's timeout is longer":        {-time.Hour, 50 * time.Minute, 30 * time.Minute, false},
+		"the program's timeout is shorter":       {-time.Minute, 5 * time.Minute, 30 * time.Minute, false},
+		"the lifetime ends before the timeout":   {-24*time.Hour + 10*time.Minute, 10 * time.Minute, 30 * time.Minute, false},
+		"the session is older than the lifetime": {-25 * time.Hour, 20 * time.Minute, 30 * time.Minute, false},
 	} {
 		if used := o.lastUsed(now.Add(c.created), now.Add(c.left), c.idle, now); (used != nil) != c.known {
 			t.Errorf("%s: %v", name, used)

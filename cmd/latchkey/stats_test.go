@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// id returns one of many.
+// id returns one of many ids.
 func id(n int) string { return fmt.Sprintf("%021d", n) + "A" }
 
 // A few large sessions have most of the bytes. The estimate of the memory contains them, whichever sessions are sampled.
@@ -28,7 +28,7 @@ func TestStatsEstimatesTheMemory(t *testing.T) {
 		real += s.Do(t, "MEMORY", "USAGE", keyOf(id(i))).(int64)
 	}
 	if got := decoded[report](t, s.URL, "stats").AllMemory; got < real*3/4 || got > real*3/2 {
-		t.Errorf("it estimates %d bytes, and they are %d", got, real)
+		t.Errorf("the estimate is %d bytes, and Redis uses %d", got, real)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestStats(t *testing.T) {
 		s.Do(t, "SET", keyOf(id(i)), "junk")
 	}
 	if got := decoded[report](t, s.URL, "stats"); len(got.UnreadableIDs) != 5 || got.Unreadable != 11 {
-		t.Errorf("%d cannot be read, as %q", got.Unreadable, got.UnreadableIDs)
+		t.Errorf("%d records cannot be read, of which %q are named", got.Unreadable, got.UnreadableIDs)
 	}
 	limited := decoded[report](t, s.URL, "stats", "--limit", "10")
 	if limited.Sessions != 10 || !limited.Incomplete || got.Incomplete {

@@ -11,8 +11,9 @@ const (
 	// together take Redis a quarter of a millisecond. The slowest hundredth of a program's requests takes 1.4
 	// times as long as without a sweep; with a batch of 100 it took 1.8 times as long.
 	batch = 50
-	// search is the batch if hardly any of the keys are read. It takes Redis as long as a batch that is read. Of a million
-	// sessions a search takes two thirds of the time that it takes with batches of 50: most of that is pauses.
+	// search is the batch if hardly any of the keys are read. It takes Redis as long as a smaller batch that is read.
+	// A search of a million sessions takes two thirds of the time that it would take with batches of 50: most of the
+	// time is pauses.
 	search = 2 * batch
 	// restFactor is the pause after each batch, in times of the batch. A busy Redis takes longer for a batch,
 	// so its pauses are longer.
@@ -21,9 +22,10 @@ const (
 	longestRest = 200 * time.Millisecond
 )
 
-// sweep calls f with all keys of a pattern on a node, batch by batch, until f wants no more. A batch may have none. A key
-// may come twice while Redis rearranges its table, and a key that is made or deleted meanwhile may be missing. Redis
-// looks at count keys at a time. After each batch after is called with about how many keys were looked at.
+// sweep calls f with all keys of a pattern on a node, batch by batch, until f wants no more. A batch may have no key.
+// A key may come twice while Redis rearranges its table, and a key that is made or deleted meanwhile may be missing.
+// Redis looks at count keys at a time. After each batch, sweep calls after with about how many keys were looked at so
+// far.
 func (n *node) sweep(ctx context.Context, pattern string, count int,
 	f func(keys []string) (more bool, _ error), after func(seen int)) error {
 	for cursor, seen := uint64(0), 0; ; {

@@ -18,12 +18,12 @@ func TestRest(t *testing.T) {
 		time.Millisecond: 2 * time.Millisecond, 40 * time.Millisecond: 80 * time.Millisecond, 2 * time.Second: 200 * time.Millisecond,
 	} {
 		if got := rest(batch); got != want {
-			t.Errorf("after %v it pauses for %v, not %v", batch, got, want)
+			t.Errorf("after %v a sweep pauses for %v, not %v", batch, got, want)
 		}
 	}
 }
 
-// Redis does nothing else while it looks at the keys of one SCAN. So no command lets it look at many at once.
+// Redis does nothing else while it looks at the keys of one SCAN. So no command makes it look at many at once.
 func TestNoScanTakesLong(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t, "--slowlog-log-slower-than", "0")

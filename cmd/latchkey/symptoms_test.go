@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The rows of store/SYMPTOMS.md that doctor names are there.
+// The rows of store/SYMPTOMS.md that doctor names exist.
 func TestDoctorNamesSymptoms(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "store", "SYMPTOMS.md"))

@@ -18,7 +18,8 @@ func TestACellLooksLikeOne(t *testing.T) {
 	}
 }
 
-// On a terminal a table fits, if the names in it are ordinary or only the longest must be shortened. An id stays whole.
+// On a terminal a table fits, if the names in it are ordinary, or if only the longest must be shortened. An id stays
+// whole.
 func TestATableFitsATerminal(t *testing.T) {
 	t.Parallel()
 	const id = "nokXbrZKaxmiM5KT.kkKYoIc3zHU"

@@ -213,7 +213,7 @@ func (r *terminal) ends() {
 		r.t.Errorf("the terminal is left as %+v, %v", after, err)
 	}
 	if r.scrolled > 0 {
-		r.t.Errorf("it has scrolled by %d lines", r.scrolled)
+		r.t.Errorf("the screen has scrolled by %d lines", r.scrolled)
 	}
 }
 

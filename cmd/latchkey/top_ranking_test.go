@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// looks adds looks to a ranking. Each is a line of sessions, as in a:2 for one that is held while two processes wait.
+// after adds looks to a ranking. Each is a line of sessions: a:2 is held while two processes wait for it.
 func (r *ranking) after(looks ...string) *ranking {
 	for _, look := range looks {
 		var held []holder

@@ -27,9 +27,9 @@ type unsearched struct {
 	listed bool            // there are sessions that can be read, but are on lists that are not found
 }
 
-// hintOfUser says on stderr why the user may have more sessions than the n that were found: were is what has not
-// happened to those. It returns errFound if the user may have sessions that were not found. Print before what was found,
-// since the search may take a while.
+// hintOfUser says on stderr why the user may have more sessions than the n that were found. were says what has not
+// happened to the others. hintOfUser returns errFound if the user may have such sessions. Print what was found before
+// the call, since the search may take a while.
 func (j *job) hintOfUser(st *store.Store, n int, were string) error {
 	_ = j.out.Flush() // run returns its error
 	u, err := j.unsearched(st)
@@ -63,8 +63,8 @@ func (u *unsearched) why(o *options) string {
 	return "on lists that were made with a key which is not in " + o.keysFile
 }
 
-// unsearched looks at sessions of all masters that reply. It is no error if one was away before, since the command has
-// done without that one.
+// unsearched looks at sessions of all masters that reply. A master that was away before is no error, since the
+// command has done without it.
 func (j *job) unsearched(st *store.Store) (u *unsearched, _ error) {
 	u = &unsearched{keys: make(map[string]bool)}
 	masters, err := j.redis.masters(j.ctx)

@@ -119,7 +119,7 @@ func (w writing) Write(b []byte) (int, error) {
 	return w.Writer.Write(b)
 }
 
-// The search looks at so many keys at most, whosever they are.
+// The search looks at a limited number of keys, whoever owns them.
 func TestTheSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -130,6 +130,6 @@ func TestTheSearchIsBounded(t *testing.T) {
 		t.Fatalf("%+v, %q", r, scans)
 	}
 	if n, _ := strconv.Atoi(scans[1]); n > searchKeys/batch+2 {
-		t.Errorf("it has looked at %d batches", n)
+		t.Errorf("the search has looked at %d batches", n)
 	}
 }

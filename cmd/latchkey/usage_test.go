@@ -108,7 +108,7 @@ func TestTheNamesOfCertificates(t *testing.T) {
 	}
 }
 
-// The same for values in the environment.
+// An error in the environment is one line, too, before any command to Redis. It repeats no password.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

@@ -236,7 +236,7 @@ func TestEncrypted(t *testing.T) {
 	sealed := "sealed with the key " + ofOurs + ", which is not in "
 	fails(t, r, exitError, "session "+first+": its values are "+sealed+wrong+": it has the key ")
 	if strings.Contains(r.stderr, "abcd") {
-		t.Errorf("it shows the key: %s", r.stderr)
+		t.Errorf("the error shows the key: %s", r.stderr)
 	}
 	both := file(t, strings.Repeat("abcd", 16)+"\n"+strings.Repeat("dcba", 16))
 	r = call(t, s.URL, "list", id, first, "--keys-file", both)

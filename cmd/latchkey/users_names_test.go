@@ -42,8 +42,8 @@ func counted(t *testing.T, args ...string) (*census, *bytes.Buffer) {
 	return c, &stderr
 }
 
-// A session that ends or gets a new id between the look at its user's list and the look at its record takes no name
-// from the user, and nobody is told that the keys are wrong.
+// If a session ends or gets a new id between the look at its user's list and the look at its record, the user still
+// has a name, and no hint says that the keys are wrong.
 func TestUsersWhoseSessionsEndMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -80,7 +80,7 @@ func TestUsersWhoseSessionsEndMeanwhile(t *testing.T) {
 		t.Errorf("%d users, %d sessions; %s", c.users, c.sessions, stderr)
 	}
 
-	// Keys that are really wrong are blamed, but only for those whom they hide.
+	// If the keys are really wrong, the hint says so, but only for the users whom they hide.
 	c, stderr = counted(t, "--redis", s.URL, "--keys-file", file(t, strings.Repeat("abcd", 16)))
 	must(records.Of(st).End(t.Context(), newID))
 	must(c.name())

@@ -245,6 +245,6 @@ func TestUsersShowProgressOnATerminal(t *testing.T) {
 	shown := <-read
 	contains(t, string(shown), "\r[", " of 600 keys")
 	if !strings.HasSuffix(string(shown), "\r\x1b[K") {
-		t.Errorf("it is left: %q", shown)
+		t.Errorf("the bar is left: %q", shown)
 	}
 }

@@ -36,7 +36,7 @@ func (j *job) watchPicture(seen look, now time.Time) picture {
 	}{now.UTC().Truncate(time.Millisecond), seen}}
 }
 
-// headline begins a picture. Of all that wait only other processes are in Redis, so it says what it counts.
+// headline begins a picture. Of all waiters, Redis knows only other processes, so the line says what it counts.
 func headline(now time.Time, held, waiting int) string {
 	return fmt.Sprintf("%s  %s held, %s waiting", moment(now), grouped(int64(held)), otherProcesses(waiting))
 }

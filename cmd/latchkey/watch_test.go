@@ -138,7 +138,7 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 		for {
 			line, err := c.stderr.ReadString('\n')
 			if err != nil {
-				t.Fatalf("it does not say %q: %q, %v", words, line, err)
+				t.Fatalf("watch does not say %q: %q, %v", words, line, err)
 			}
 			if strings.Contains(line, words) { // a broken connection may come first
 				return
@@ -173,11 +173,11 @@ func TestWatchWhileRedisIsAway(t *testing.T) {
 	}
 	said := c.end(t, os.Interrupt)
 	if strings.Count(said, "\n") > 1 || c.ProcessState.ExitCode() != exitOK {
-		t.Errorf("it says it again: exit %d, %q", c.ProcessState.ExitCode(), said)
+		t.Errorf("watch says it again: exit %d, %q", c.ProcessState.ExitCode(), said)
 	}
 }
 
-// A command other than watch that is interrupted while Redis does not reply has failed, and says why in a word.
+// If a command other than watch is interrupted while Redis does not reply, it has failed, and says why in a word.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
