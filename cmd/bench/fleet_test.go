@@ -80,10 +80,10 @@ func TestPeersAnswerAlike(t *testing.T) {
 				}
 			}
 			if _, err := c.call("GET", "/other"); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
-				t.Errorf("what there is not: the error is %v", err)
+				t.Errorf("a path that does not exist: the error is %v", err)
 			}
 			if n := c.answers.Load(); n != 9 {
-				t.Errorf("%d answers: there were 9", n)
+				t.Errorf("%d answers: it must be 9", n)
 			}
 		})
 	}

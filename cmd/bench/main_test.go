@@ -111,6 +111,6 @@ func TestRunIsInterrupted(t *testing.T) {
 	began := time.Now()
 	err := run(ctx, strings.Fields("-workload spread -peer latchkey,scs -processes 2 -time 1m"), io.Discard, io.Discard)
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 50*time.Second {
-		t.Errorf("it ended after %v with the error %v", time.Since(began), err)
+		t.Errorf("the run ended after %v with the error %v", time.Since(began), err)
 	}
 }

@@ -36,8 +36,8 @@ func home(c config) http.HandlerFunc {
 	}
 }
 
-// pageWork is how long the page's requests work at least. A browser runs only about six requests at once, and
-// on a fast machine those of nearly no time would hardly overlap: most values would be kept without a lock, too.
+// pageWork is how long the page's requests work at least. A browser runs only about six requests at once. On a fast
+// machine, requests that take nearly no time would hardly overlap, so most values would be kept without a lock, too.
 const pageWork = 10 * time.Millisecond
 
 func (c config) comparedWork() time.Duration { return max(c.work, pageWork) }

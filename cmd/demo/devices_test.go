@@ -115,7 +115,7 @@ func TestTheDevicesOfAUser(t *testing.T) {
 		p.wantUser(t, "", 0)
 	}
 	if page := get(t, phone.Client, phone.url+"/devices"); strings.Contains(page, "any more") {
-		t.Error("who ends all sessions is surprised that this one is over")
+		t.Error("the page tells the user who has ended all sessions that this one is over")
 	}
 	bob.wantUser(t, "<bob>", 1)
 }

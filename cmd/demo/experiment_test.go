@@ -88,7 +88,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A check ends its sessions, so the Redis of whoever runs it keeps none: only for a minute what refuses late writes.
+// A check ends its sessions, so it leaves none in the user's Redis. The keys that refuse late writes stay for a
+// minute.
 func TestACheckLeavesNoSession(t *testing.T) {
 	t.Parallel()
 	for _, lock := range locks {
@@ -106,7 +107,7 @@ func TestACheckLeavesNoSession(t *testing.T) {
 			for _, key := range r.Keys(t) {
 				left := r.Do(t, "PTTL", key)
 				if ms, ok := left.(int64); !ok || ms == -1 || ms > 60_000 { // -1: for ever, -2: it is gone by now
-					t.Errorf("it has left %s for %v ms", key, left)
+					t.Errorf("the check has left %s for %v ms", key, left)
 				}
 			}
 		})

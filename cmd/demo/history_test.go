@@ -61,10 +61,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 }
 
-// The same if most requests do not wait: they only read, or are optimistic. A request that takes the session
-// only to read it may see a state that is not stored yet, but never responds with a state that is discarded.
-// Without faults all requests are answered: no optimistic request costs a holder its lock. internal/faults
-// tests what accidents do to waiting requests.
+// The same holds if most requests do not wait: they only read, or are optimistic. A request that takes the session
+// only to read it may see a state that is not stored yet, but never responds with a state that is discarded. Without
+// faults all requests are answered: no optimistic request costs a holder its lock. Package internal/faults tests what
+// accidents do to waiting requests.
 func TestOptimisticHistories(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"nothing happens": false, "bad networks, and locks are deleted": true} {

@@ -151,7 +151,7 @@ func TestSIGTERMEndsStreams(t *testing.T) {
 	}
 	for _, key := range r.Keys(t) {
 		if strings.HasSuffix(key, ".lock") {
-			t.Errorf("it has left %s", key)
+			t.Errorf("the program has left %s", key)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestSignedOutElsewhere(t *testing.T) {
 	counts("3")
 }
 
-// Nobody is told of a lost session who was never signed in, or has signed out.
+// A visitor who was never signed in, or has signed out, is not told of a lost session.
 func TestNobodyIsToldOfASessionInVain(t *testing.T) {
 	t.Parallel()
 	demo := demotest.Start(t)
@@ -216,7 +216,7 @@ func TestNobodyIsToldOfASessionInVain(t *testing.T) {
 func (p person) wantOver(t *testing.T, want bool) {
 	t.Helper()
 	if page := get(t, p.Client, p.url+"/devices"); strings.Contains(page, `id="over"`) != want {
-		t.Errorf("the notice is wanted: %v; the page is\n%s", want, page)
+		t.Errorf("want the notice: %v; the page is\n%s", want, page)
 	}
 }
 

@@ -39,8 +39,8 @@ func metrics() middleware.Observer {
 	})
 }
 
-// traced also has what otelhttp makes at least: a span of the server for each request. A server has it without Latchkey,
-// too.
+// traced also makes what otelhttp makes at least: a span of the server for each request. A server has that span
+// without Latchkey, too.
 func traced(by ...middleware.Observer) func(Config) (backend, error) {
 	return func(c Config) (backend, error) {
 		tracer := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.TraceIDRatioBased(0.01))).Tracer("bench")
