@@ -38,7 +38,7 @@ func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
 }
 
 // P4: A background write finds its session unclaimed. Before it can claim the session, another request moves the ID.
-// The write then gets a 409, as if it had found the moved ID. In a guest's session its data would be lost to its
+// The write then gets a 409, as if it had found the moved ID. What it wrote in a guest's session would be lost to its
 // client.
 func TestAClaimThatCrossesALogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

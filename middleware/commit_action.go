@@ -71,8 +71,8 @@ func (rq *request) situation() situation {
 // A cookie that leads nowhere is as good as none, so a write begins a guest's session. There is one exception. If an
 // ID was moved less than a minute ago, the response with the new cookie is probably on its way. What a crossing
 // request writes elsewhere would be lost to its client, so that write is refused. A Renew of a member's ID is
-// refused, too, since the ID was renewed already. A login is not refused: it does not depend on the session's
-// content. The write of a navigation is not refused either: the browser makes one at a time, and shows the visitor
+// refused, too, since the ID has moved already. A login is not refused: it does not depend on the session's content.
+// The write of a navigation is not refused either: the browser makes one at a time, and shows the visitor
 // the result.
 //
 // If a session is ended while a request holds it, the request's origin is still locked. The store then refuses the

@@ -93,7 +93,7 @@ func TestKeyRotation(t *testing.T) {
 }
 
 // Of several cookies with the right name, the first that opens a session counts. The browser sends cookies with
-// longer paths first, and of those older ones first. So neither a forged cookie nor the cookie of an ended session
+// longer paths first, and then older ones. So neither a forged cookie nor the cookie of an ended session
 // hides the visitor's own.
 func TestOfSeveralCookiesTheFirstLiveOneCounts(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
@@ -246,8 +246,8 @@ func TestAtMostEightCookiesAreVerified(t *testing.T) {
 	})
 }
 
-// If Redis falls silent, a request with eight cookies does not wait for it eight times. All looks at other sessions,
-// and the commit, take 1.25 times Timeout together at most.
+// If Redis falls silent, a request with eight cookies does not wait for it eight times. Together, all looks at other
+// sessions and the commit take at most 1.25 times Timeout.
 func TestTheOtherCookiesAreNotWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -332,7 +332,7 @@ func TestTheCookieFitsIntoABrowser(t *testing.T) {
 		}
 		longest = size
 		w := &recorder{header: http.Header{}}
-		s.Handler(users(nil)).ServeHTTP(w, as(request(http.MethodPost, ""), "/login/ann")) // the cookie of a user is longer
+		s.Handler(users(nil)).ServeHTTP(w, as(request(http.MethodPost, ""), "/login/ann")) // a user's cookie is longer
 		pair, _, _ := strings.Cut(w.header.Get("Set-Cookie"), ";")
 		if len(pair)-len("=") > 4096 || len(pair) < size+100 {
 			t.Fatalf("with a name of %d bytes, it has %d", size, len(pair))

@@ -86,7 +86,7 @@ func TestHowLong(t *testing.T) {
 	}
 }
 
-// What a look at ten thousand requests costs.
+// BenchmarkDebug measures what a look at ten thousand requests costs.
 func BenchmarkDebug(b *testing.B) {
 	now := time.Now()
 	var all []Request

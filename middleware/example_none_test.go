@@ -17,7 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/store/embedded"
 )
 
-// A health check has no session, so it works also if Redis is unavailable.
+// A health check has no session, so it works even if Redis is unavailable.
 func ExampleSessions_None() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

@@ -468,7 +468,7 @@ func Example_logoutEverywhere() {
 	})
 }
 
-// What a user's list says of where a session began.
+// Device says where a session began, for the list of a user's sessions.
 func ExampleOptions_device() {
 	_ = middleware.Options{
 		Keys:   [][]byte{key},

@@ -102,7 +102,7 @@ func TestAStaleHolderCannotWrite(t *testing.T) {
 }
 
 // P4: No visitor is shut out. Whatever has ended the session, the visitor goes on as a guest, and can log in at once.
-// Only if the response to a login is lost, scripts get a 409 for a minute, and no cookie.
+// Only if the response to a login is lost do scripts get a 409, for a minute, and no cookie.
 func TestNobodyIsShutOut(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, s *site, v *visitor){

@@ -125,7 +125,7 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 						t.Errorf("OnError got %v", seen)
 					}
 				} else if a.StatusCode != 200 || a.err == nil || strings.Contains(a.body, "all is well") {
-					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err) // without a header the client would repeat the request
+					t.Errorf("the client got %d %q, error %v", a.StatusCode, a.body, a.err) // without a header it would repeat the request
 				}
 				lines := s.log.Lines("session changed after it was saved")
 				if len(lines) != 1 || !strings.Contains(lines[0], "rule=") || !strings.Contains(lines[0], "call="+method) {

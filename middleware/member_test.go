@@ -255,8 +255,9 @@ func browserThatGot(t *testing.T, answers ...answer) *visitor {
 	return v
 }
 
-// P4: a double click on "Log in". Both responses come, or only one does, in any order: the visitor is logged in, has
-// the cart of before, and is on the list once. RefuseLogin refuses neither, also if there was no session before.
+// P4: A double click on "Log in". Both responses come, in any order, or only one comes. The visitor is logged in,
+// still has the cart, and is on the list once. RefuseLogin refuses neither login, even if there was no session
+// before.
 func TestADoubleClickIsOneLogin(t *testing.T) {
 	t.Parallel()
 	for _, before := range []string{"a cart", "nothing"} {

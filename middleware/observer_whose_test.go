@@ -53,7 +53,7 @@ func TestNestedSessionsTellTheirOwnObservers(t *testing.T) {
 	})
 }
 
-// A request without a session has no event, also if its handler asks for the sessions of a user.
+// A request without a session has no event, even if its handler asks for the sessions of a user.
 func TestARequestThatOnlyListsSessionsHasNoEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		w, mux := &witness{}, app()

@@ -19,7 +19,7 @@ import (
 const nearEnd = time.Minute
 
 // A passive request does not extend the idle timeout, whatever its mode, and in whichever order Passive and the mode
-// are given. Its changes are saved.
+// are given. But it may save.
 func TestAPassiveRequestDoesNotExtendTheSession(t *testing.T) {
 	t.Parallel()
 	lazy := func(*http.Request) middleware.Mode { return middleware.Lazy }

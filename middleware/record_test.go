@@ -41,7 +41,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			v := newVisitor(t).everywhere()
 			v.get(strict.URL+"/add").want(t, 200, "1")
 			key, lock := keysOf(v.get(strict.URL + "/id").body)
-			// The record is of this moment, so it is not simply too old, and it has the session's own secret.
+			// The record has the revision and the time of the stored one, so that it is not simply too old.
 			stored, _ := r.Get(t, key)
 			_, its, _ := strings.Cut(stored, `"s":`)
 			its, _, _ = strings.Cut(its, `,"d":`)

@@ -108,7 +108,7 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 	})
 }
 
-// P12: Options.Lifetime does not end a remembered session either. But its own end does.
+// P12: Options.Lifetime does not end a remembered session. Its own end does.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{

@@ -38,7 +38,7 @@ type watch struct {
 	store  *records.Engine
 	terms  records.Terms
 	timer  *time.Timer   // begins the next round
-	on     atomic.Bool   // the timer is set, or a round is under way. Whoever sets it to true sets the timer; then each round does
+	on     atomic.Bool   // the timer is set, or a round is under way. A request that sets it to true also sets the timer
 	rounds atomic.Uint32 // so far: the watch counts time in rounds, which costs a request less than a clock
 	askers atomic.Int32  // the goroutines that ask, of all rounds
 	shards [watchShards]watchShard
@@ -47,8 +47,8 @@ type watch struct {
 }
 
 type watchShard struct {
-	// mu guards entries, and the place of each request that belongs to this shard. While it is held, the only other
-	// mutexes that are locked are those of a request's identity and observation.
+	// mu guards entries, and the place of each request that belongs to this shard. While it is held, no mutex is
+	// locked except those of a request's identity and observation.
 	mu      sync.Mutex
 	entries []watchEntry // in no order
 	_       [32]byte     // so that two shards do not share a cache line

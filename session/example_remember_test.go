@@ -27,7 +27,7 @@ func logInForLong(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "expires in", time.Until(s.Expires()).Round(time.Minute))
 }
 
-// Whoever ticks "remember me" stays logged in for 30 days, also if the browser is closed.
+// A visitor who ticks "remember me" stays logged in for 30 days, even if the browser is closed.
 func ExampleSession_Remember() {
 	st, err := embedded.Open(store.Options{}) // in production: store.Open("redis://…", store.Options{})
 	if err != nil {

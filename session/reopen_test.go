@@ -76,7 +76,7 @@ func snapshot(t *testing.T, data string) *values.Snapshot {
 	return closed(t, s).Snapshot
 }
 
-// What is saved stays: a Discard that is deferred does nothing after a commit.
+// A deferred Discard does nothing after a commit: what is saved stays.
 func TestDiscardAfterTheCloseDoesNothing(t *testing.T) {
 	t.Parallel()
 	s := openWith(t, keep.Config{Data: []byte(`{"a":1}`),

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// What is wrong comes first, each finding once, with the servers that it is about, and with the command that mends
-// it. What is ok is only counted, unless it is asked for.
+// Findings that are wrong come first. Each finding comes once, with its servers, and with the command that mends it.
+// Findings that are ok are only counted, unless they are asked for.
 func TestFindingsAreShort(t *testing.T) {
 	t.Parallel()
 	on := func(node, kind, level, text string, do ...string) finding {

@@ -37,8 +37,8 @@ func ids(all []device) (ids []string) {
 	return ids
 }
 
-// list shows a user's sessions, newest first, also those that are older than a program's usual
-// Lifetime, and prolongs none.
+// list shows a user's sessions, newest first, even if they are older than a program's usual Lifetime, and prolongs
+// none.
 func TestList(t *testing.T) {
 	s, st := withRedis(t)
 	old := login(t, st, "ann", "Firefox, Bern", 40)

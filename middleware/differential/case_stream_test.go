@@ -231,7 +231,7 @@ func compressCases() (cases []testCase) {
 type place int
 
 const (
-	inWrite       place = iota // as in many blogs: if no status was written. Write sniffs the type
+	inWrite       place = iota // as in many blogs: if no status was written, and the type is sniffed
 	inWriteHeader              // there alone, which Write calls by itself
 )
 

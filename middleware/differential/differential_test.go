@@ -6,10 +6,10 @@
 // the sessions, then in each mode, with and without a session. That takes long: without the flag
 // -all, one variant is run over each protocol, and another over HTTP/1.1. make test does both.
 //
-// An exchange becomes a transcript of plain lines, which are compared. What the sessions mean to
-// add to an answer is computed by one rule, in differences_test.go, from the answer without them.
-// All other differences are listed in difference_list_test.go, each with its reason. One that is
-// not listed fails, and so does one that is listed and does not occur.
+// An exchange becomes a transcript of plain lines, which are compared. One rule, in differences_test.go,
+// computes what the sessions mean to add to an answer, from the answer without them. All other
+// differences are listed in difference_list_test.go, each with its reason. A difference that is not
+// listed is a failure, and so is a listed one that does not occur.
 package differential
 
 // Where things are:

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// other is OpenTelemetry's word for a value that is not one of those that are expected.
+// other is OpenTelemetry's word for an unexpected value.
 const other = "_OTHER"
 
 // mostCombinations is how many combinations of attributes an instrument has at most.
