@@ -239,12 +239,24 @@ func farFrom(oneWay time.Duration) func(t *testing.T) (string, []string, func(fi
 // asOperator logs in as an operator who lacks a right. The advice is to have it.
 func asOperator(lacks string) func(t *testing.T) (string, []string, func(finding) []string) {
 	return func(t *testing.T) (string, []string, func(finding) []string) {
-		s := redistest.Real(t)
-		s.Do(t, "ACL", wordsOf("SETUSER operator on >pw ~* &* +@all -"+lacks)...)
-		return "redis://operator:pw@" + s.Addr, nil, func(finding) []string {
-			s.Do(t, "ACL", "SETUSER", "operator", "+"+lacks)
-			return nil
-		}
+		return operatorOf(t, redistest.Real(t), lacks)
+	}
+}
+
+// asClusterOperator is asOperator on a cluster, of which one node lacks the right.
+func asClusterOperator(lacks string) func(t *testing.T) (string, []string, func(finding) []string) {
+	return func(t *testing.T) (string, []string, func(finding) []string) {
+		c := redistest.NewCluster(t, 2, 0, "--cluster-require-full-coverage", "no")
+		c.Nodes[1].Do(t, "ACL", wordsOf("SETUSER operator on >pw ~* &* +@all")...)
+		return operatorOf(t, c.Nodes[0], lacks)
+	}
+}
+
+func operatorOf(t *testing.T, s *redistest.Server, lacks string) (string, []string, func(finding) []string) {
+	s.Do(t, "ACL", wordsOf("SETUSER operator on >pw ~* &* +@all -"+lacks)...)
+	return "redis://operator:pw@" + s.Addr, nil, func(finding) []string {
+		s.Do(t, "ACL", "SETUSER", "operator", "+"+lacks)
+		return nil
 	}
 }
 
@@ -447,12 +459,8 @@ var mistakes = []mistake{
 	{"otherwise a node that is cut off", func(t *testing.T) (string, []string, func(finding) []string) {
 		return "redis://" + redistest.NewCluster(t, 2, 0, "--cluster-allow-reads-when-down", "yes").Nodes[0].Addr, nil, nil
 	}},
-	{"its view of the cluster is not checked", func(t *testing.T) (string, []string, func(finding) []string) {
-		c := redistest.NewCluster(t, 1, 0)
-		n := c.Nodes[0]
-		n.Do(t, "ACL", wordsOf("SETUSER operator on >pw ~* &* +@all -cluster|info")...)
-		return "redis://operator:pw@" + n.Addr, nil, func(finding) []string { n.Do(t, "ACL", "SETUSER", "operator", "+@all"); return nil }
-	}},
+	{"its view of the cluster is not checked", asClusterOperator("cluster|info")},
+	{"half-moved slots are not checked", asClusterOperator("cluster|nodes")},
 	{"belong to no node", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 3, 0)
 		for _, n := range c.Nodes {

@@ -65,7 +65,8 @@ func (d *diagnosis) slots() {
 func (d *diagnosis) halfMoved() {
 	text, err := d.node.do(d.ctx, "CLUSTER", "NODES").ToString()
 	if err != nil {
-		return // without a reply, half-moved slots are not checked
+		d.say(note, "slots", "half-moved slots are not checked: CLUSTER NODES is refused (%v)", err)
+		return
 	}
 	moving := 0
 	for _, line := range parseNodes(text, d.node.address) {
