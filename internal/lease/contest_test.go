@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A result is what came of a Lock, and after how long.
+// A result is the outcome of a Lock, and how long the call took.
 type result struct {
 	lease *Lease
 	err   error
@@ -31,8 +31,8 @@ func wait(ctx context.Context, g *Locks, a Algorithm, o Options) <-chan result {
 	return got
 }
 
-// The wait is over after Options.Wait, whoever stands in the way: another process, a caller of this
-// one, or the one after the other.
+// A wait ends after Options.Wait, whether another process has the lock, or first a caller of this process and
+// then another process.
 func TestAcquireWaitIsBounded(t *testing.T) {
 	type situation struct{ here, elsewhere time.Duration }
 	each(t, map[string]situation{
@@ -58,12 +58,13 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 			wantIdle(t, &g)
 		}
 		if tt.here == 0 {
-			f.wantCalls(t, "Release", 0) // nothing is to be cleaned up
+			f.wantCalls(t, "Release", 0) // nothing needs cleaning up
 		}
 	})
 }
 
-// A caller behind one that asks a Redis that hangs is not told that another has the lock, which nobody knows.
+// The caller in front is asking a Redis that hangs, so nobody knows whether the lock is held. The caller behind
+// it is not told that another has the lock.
 func TestTimeoutBehindACallerThatAsks(t *testing.T) {
 	each(t, map[string]string{"with a label": "POST /order", "without": ""}, func(t *testing.T, label string) {
 		f := fake{hooks{take: func(call) error { pause(time.Minute); return errNoReply }}}
@@ -83,8 +84,8 @@ func TestTimeoutBehindACallerThatAsks(t *testing.T) {
 	})
 }
 
-// The time that Redis takes to answer counts, too. A try that has begun is let finish if it can in
-// time, since nobody knows what it did otherwise.
+// The time that Redis takes to reply counts as waiting, too. A try that was begun in time is finished, since
+// otherwise nobody would know what it did.
 func TestAcquireWaitIncludesTries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := fake{hooks{take: func(call) error { pause(2 * s); return nil }}}
@@ -95,12 +96,12 @@ func TestAcquireWaitIncludesTries(t *testing.T) {
 	})
 }
 
-// A try that begins late has until the end of the wait, and an eighth of Timeout. If it is not answered by
-// then, that sends nobody else away. But the first one always has all of Timeout.
+// A try that begins late has until the end of the wait, and an eighth of Timeout more. If it gets no reply by
+// then, the callers behind it still wait. But the first try always has all of Timeout.
 func TestALateTryEndsWithTheWait(t *testing.T) {
 	const timeout = 2 * s
 	type situation struct {
-		wait, silent time.Duration // until when, and from when on
+		wait, silent time.Duration // how long the caller waits; after how long Redis falls silent
 		takes        time.Duration
 		late         bool
 	}
@@ -133,11 +134,11 @@ func TestALateTryEndsWithTheWait(t *testing.T) {
 		select {
 		case r := <-behind:
 			if tt.late {
-				t.Errorf("the one behind: %v", r.err)
+				t.Errorf("the caller behind stopped waiting: %v", r.err)
 			}
 		case <-time.After(timeout / 2):
 			if !tt.late {
-				t.Error("the one behind waits on")
+				t.Error("the caller behind still waits")
 			}
 		}
 		g.Close(errClosed)
@@ -147,7 +148,7 @@ func TestALateTryEndsWithTheWait(t *testing.T) {
 	})
 }
 
-// A caller waits for as long as it wants to, however long those wait that came before it.
+// A caller waits for as long as it wants to, however long the callers before it wait.
 func TestEachWaitEndsInTime(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{Lease: time.Hour}, func(t *testing.T, g *Locks, l *Lease) {
@@ -166,14 +167,14 @@ func TestEachWaitEndsInTime(t *testing.T) {
 	})
 }
 
-// Who is no longer there to want the lock gets the reason at once, and leaves nothing behind: no
-// place in line, no token, no pending try. Who has gone before asks for nothing.
+// A caller whose context ends gets the reason at once, and leaves nothing behind: no place in line, no token, no
+// pending try. If the context had ended before, Redis is not asked.
 func TestAcquireContextEnds(t *testing.T) {
 	gone := errors.New("the client has gone")
 	type situation struct {
-		cancelled bool // or else out of time
+		cancelled bool // otherwise it is out of time
 		after     time.Duration
-		here      bool // whether it waits in line, or for another process
+		here      bool // the caller waits in line; otherwise it waits for another process
 	}
 	each(t, map[string]situation{
 		"cancelled in line":         {true, s, true},
@@ -220,8 +221,8 @@ func TestAcquireContextEnds(t *testing.T) {
 	})
 }
 
-// A crowd in one process costs Redis one contender. Its callers are served in the order in which they
-// came, each by a token of its own, and nobody waits for those of another key.
+// A crowd in one process costs Redis one contender. Its callers are served in the order in which they came, each
+// with a token of its own. Callers of another key do not wait for them.
 func TestCallersAreServedInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const crowd = 50
@@ -257,7 +258,7 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// At most MaxWaiters callers wait for a key, and the next is turned away at once. Who gives up makes
+// At most MaxWaiters callers wait for a key. The next caller is refused at once. A caller that gives up makes
 // room at once, and the others keep their order.
 func TestCallersAreFull(t *testing.T) {
 	each(t, map[string]int{"as many as by default": 0, "three": 3}, func(t *testing.T, most int) {
@@ -273,7 +274,7 @@ func TestCallersAreFull(t *testing.T) {
 		}
 		r := <-wait(t.Context(), g, &f, o)
 		if !errors.Is(r.err, ErrTooManyWaiters) || r.took != 0 || !strings.Contains(r.err.Error(), "k: too many") {
-			t.Errorf("one too many: after %v: %v", r.took, r.err)
+			t.Errorf("the caller beyond MaxWaiters: after %v: %v", r.took, r.err)
 		}
 		cancel()
 		wantError(t, (<-waiting[0]).err, context.Canceled)
@@ -282,18 +283,18 @@ func TestCallersAreFull(t *testing.T) {
 		for _, got := range waiting {
 			mustUnlock(t, l)
 			if l = (<-got).lease; l == nil {
-				t.Fatal("somebody who waits is not served")
+				t.Fatal("a caller that waits is not served")
 			}
 		}
 		mustUnlock(t, l)
 	})
 }
 
-// The turn comes to a caller that is giving up just then. It goes on to the next one, where there is
-// one, and is not lost with the caller.
+// The turn comes to a caller that is giving up at that moment. The turn is not lost: it goes on to the next
+// caller, if there is one.
 func TestTheTurnComesToWhoIsGivingUp(t *testing.T) {
 	t.Parallel()
-	for i := range 200 { // it is a matter of chance which of the two is seen
+	for i := range 200 { // chance decides which of the two the caller sees first
 		synctest.Test(t, func(t *testing.T) {
 			var g Locks
 			var f fake
@@ -323,8 +324,8 @@ func TestTheTurnComesToWhoIsGivingUp(t *testing.T) {
 	}
 }
 
-// If nobody can be served, those that wait are sent away with the reason. Who has the lock keeps it,
-// and who comes later waits as ever.
+// If nobody can be served, the waiting callers are refused with the reason. The holder keeps the lock, and later
+// callers wait as usual.
 func TestCallersAreDismissed(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{}, func(t *testing.T, g *Locks, l *Lease) {
@@ -344,8 +345,8 @@ func TestCallersAreDismissed(t *testing.T) {
 	})
 }
 
-// Redis is silent until the caller's own deadline, which is no verdict on Redis: the next one is not
-// sent away with it.
+// Redis is silent until the caller's own deadline. That is no verdict on Redis, so the next caller is not
+// refused.
 func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Locks
@@ -360,7 +361,7 @@ func TestADeadlineIsNoVerdictOnRedis(t *testing.T) {
 	})
 }
 
-// A caller goes because something else was silent, as in an errgroup: the next one is not sent away with it.
+// A caller's context ends because something else was silent, as in an errgroup. The next caller is not refused.
 func TestTheCauseOfACallersEndIsNoVerdictOnRedis(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
@@ -378,8 +379,8 @@ func TestTheCauseOfACallersEndIsNoVerdictOnRedis(t *testing.T) {
 	})
 }
 
-// An error that is none of Redis's ends the wait as it is. If the caller has gone meanwhile, the
-// error says both.
+// An error that does not come from Redis ends the wait unchanged. If the caller has also gone, the error contains
+// both reasons.
 func TestAcquirePassesErrorsOn(t *testing.T) {
 	no, gone := errors.New("no such record"), errors.New("the client has gone")
 	each(t, map[string]error{"of another kind": no, "a refusal": errRefused}, func(t *testing.T, why error) {
@@ -399,8 +400,8 @@ func TestAcquirePassesErrorsOn(t *testing.T) {
 	})
 }
 
-// Take succeeds, but whoever asked has gone meanwhile, or the answer has taken as long as the lease:
-// then the lock may be another's already. It is given back.
+// Take succeeds, but the caller has gone meanwhile, or the reply took as long as the lease, so that another may
+// have the lock already. The lock is released.
 func TestTakenForNobodyIsGivenBack(t *testing.T) {
 	gone := errors.New("the client has gone")
 	each(t, map[string]error{"who asked has gone": gone, "a lease has passed": ErrUnavailable}, func(t *testing.T, want error) {
@@ -415,14 +416,14 @@ func TestTakenForNobodyIsGivenBack(t *testing.T) {
 		f.wantHolder(t, "")
 		wantIdle(t, &g)
 		redistest.Elapse(time.Hour)
-		if want == gone { // its reply had come, so one command is enough
+		if want == gone { // the reply had come, so one command is enough
 			f.wantCalls(t, "Release", 1)
 		}
 	})
 }
 
-// An algorithm that panics, or a test that ends with FailNow in it, must not keep the next one in
-// line waiting, nor the lock that it may have taken.
+// An algorithm may panic, or end the goroutine like FailNow in a test. The next caller in line is still served,
+// and the lock is released if it was taken.
 func TestAlgorithmDoesNotReturn(t *testing.T) {
 	each(t, map[string]func(){"panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}, func(t *testing.T, leave func()) {
 		var g Locks
@@ -434,7 +435,7 @@ func TestAlgorithmDoesNotReturn(t *testing.T) {
 				defer close(done)
 				defer func() { _ = recover() }()
 				f()
-				t.Error("it returned")
+				t.Error("the call returned")
 			}()
 			<-done
 			*method = nil
@@ -454,8 +455,8 @@ func TestAlgorithmDoesNotReturn(t *testing.T) {
 	})
 }
 
-// The reply to a Take is lost. Whether and when it was done nobody knows; however it was, the lock is
-// free again, long before its lease is over: by sweeps at intervals that double, from 20 ms on.
+// The reply to a Take is lost, so nobody knows whether the Take was done, or when. In each case sweeps release
+// the lock long before its lease ends. They run at intervals that double, from 20 ms on.
 func TestSweepAfterLostReply(t *testing.T) {
 	type situation struct {
 		landings []time.Duration // when the command, and repetitions of it, take effect
@@ -486,14 +487,14 @@ func TestSweepAfterLostReply(t *testing.T) {
 		}
 		for _, c := range sweeps {
 			if c.Token != f.Made("Take")[0].Token || c.D != 0 {
-				t.Errorf("a sweep for something else: %+v", c)
+				t.Errorf("a sweep with another token, or a cool-down: %+v", c)
 			}
 		}
 	})
 }
 
-// Redis is away for a while, with the token in it. The caller has waited for Take already; the first
-// sweep does not keep it much longer.
+// Redis is unavailable for a while, and the token is in it. The caller has already waited for Take, so the first
+// sweep keeps it only a little longer.
 func TestSweepOutlastsAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		back := time.Now().Add(5 * s)

@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// What was asked for lasts beyond MaxHold. A shorter time does not last: the lease is renewed as
-// before, until MaxHold or what was asked for beyond that.
+// An extension lasts beyond MaxHold. After a shorter one the lease is renewed as before: until MaxHold or the end
+// of an earlier extension, whichever is later.
 func TestExtendLastsBeyondMaxHold(t *testing.T) {
 	each(t, map[string][]time.Duration{
 		"longer":           {time.Hour},
@@ -34,8 +34,8 @@ func TestExtendLastsBeyondMaxHold(t *testing.T) {
 	})
 }
 
-// An extension is at least a millisecond, and in whole ones, in which Redis counts. What was given
-// back is not extended.
+// An extension is at least a millisecond, and a whole number of milliseconds, since Redis counts in them. A
+// released lease cannot be extended.
 func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
@@ -51,7 +51,7 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 		err := l.Extend(t.Context(), s)
 		wantError(t, err, ErrExpired)
 		if text := "locker: extending k: the lease was released"; err == nil || err.Error() != text {
-			t.Errorf("%v, want %q: another may have the lock", err, text)
+			t.Errorf("%v, want %q: nobody knows who has the lock", err, text)
 		}
 		if made := f.Made("Extend"); len(made) != 2 || made[0].D != 30*s+time.Millisecond || made[1].D < time.Hour {
 			t.Errorf("Redis was asked for %+v", made)
@@ -59,9 +59,8 @@ func TestExtendAsksForWholeMilliseconds(t *testing.T) {
 	})
 }
 
-// A loss is final. After it Extend and Unlock only tell whether another has the lock, whichever of them
-// is called first. They never take the lock back, since the holder was told that it is lost. Unlock also
-// tells why.
+// A loss is final. The first Extend or Unlock after it only reports whether another has the lock. Neither takes
+// the lock back, since the holder was notified of the loss. Unlock also reports why it was lost.
 func TestALossIsFinal(t *testing.T) {
 	extend := func(t *testing.T, l *Lease) error { return l.Extend(t.Context(), time.Hour) }
 	unlock := func(t *testing.T, l *Lease) error {
@@ -72,7 +71,7 @@ func TestALossIsFinal(t *testing.T) {
 		return err
 	}
 	type situation struct {
-		holder string // of the key, "me" for the lease itself
+		holder string // of the key; "me" stands for the token of the lease
 		calls  []func(*testing.T, *Lease) error
 		want   error
 	}
@@ -95,28 +94,28 @@ func TestALossIsFinal(t *testing.T) {
 		for _, call := range tt.calls {
 			wantError(t, call(t, l), tt.want)
 		}
-		wantError(t, l.Unlock(t.Context()), tt.want) // again, which does nothing
+		wantError(t, l.Unlock(t.Context()), tt.want) // a second Unlock does nothing
 		if holder := f.Holder("k"); holder == l.Token() || tt.want == ErrLost && holder != "another" {
 			t.Errorf("the lock holds %q", holder)
 		}
 	})
 }
 
-// Redis does not answer to Extend, or refuses. That is no loss yet: there is the rest of the lease
-// to get through, whatever was done without an answer: an Extend by less than what is left shortens nothing.
+// Redis does not reply to Extend, or refuses it. That is no loss yet: the rest of the lease remains, whether or
+// not the command was done. An Extend by less than what is left shortens nothing.
 func TestExtendInDoubt(t *testing.T) {
 	type situation struct {
 		by     time.Duration
 		extend func(call) error
-		valid  time.Duration // from then on
-		lasts  time.Duration // until it is lost
+		valid  time.Duration // after the Extend
+		lasts  time.Duration // until the lock is lost
 	}
 	each(t, map[string]situation{
-		"for longer":            {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
-		"for longer, refused":   {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
-		"for less":              {s, first(lands(errNoReply, 0)), 9 * s, time.Minute},
-		"for less, and no more": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, 9 * s, 9 * s},
-		"for less, refused":     {s, fails(errRefused), 9 * s, 9 * s},
+		"for longer":              {time.Hour, first(lands(errNoReply, 0)), 9 * s, time.Minute},
+		"for longer, refused":     {time.Hour, first(fails(errRefused)), 9 * s, time.Minute},
+		"for less":                {s, first(lands(errNoReply, 0)), 9 * s, time.Minute},
+		"for less, later refused": {s, func(c call) error { return []error{lands(errNoReply, 0)(c), errRefused}[min(c.n-1, 1)] }, 9 * s, 9 * s},
+		"for less, refused":       {s, fails(errRefused), 9 * s, 9 * s},
 	}, func(t *testing.T, tt situation) {
 		f := fake{hooks{extend: tt.extend}}
 		_, l := newLease(t, &f, Options{Lease: 9 * s})
@@ -161,13 +160,13 @@ type careful struct{ *fake }
 
 func (careful) Valid(lease time.Duration) time.Duration { return lease*9/10 - 2*time.Millisecond }
 
-// The lease ends while Extend waits for Redis. The holder is told then, and not when the answer
-// comes; and an answer that comes too late does not count.
+// The lease ends while Extend waits for Redis. The holder is notified then, without waiting for the reply. A
+// reply that comes too late does not count.
 func TestExtendTakesTooLong(t *testing.T) {
 	var f fake
 	f.extend = func(c call) error {
 		pause(time.Minute)
-		f.Put("k", f.Made("Take")[0].Token, s) // so that Redis says yes
+		f.Put("k", f.Made("Take")[0].Token, s) // so that Redis agrees to the Extend
 		return c.do()
 	}
 	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Locks, l *Lease) {
@@ -181,7 +180,7 @@ func TestExtendTakesTooLong(t *testing.T) {
 	})
 }
 
-// Extensions do not overtake one another, so the same one is the last here and in Redis.
+// Extensions do not overtake one another, so the last one here is also the last one in Redis.
 func TestExtendOneAfterAnother(t *testing.T) {
 	running := 0
 	f := fake{hooks{extend: func(c call) error {
@@ -201,14 +200,14 @@ func TestExtendOneAfterAnother(t *testing.T) {
 		}
 		redistest.Elapse(4 * s)
 		if here, there := l.Validity(), f.Left("k"); here+s != there {
-			t.Errorf("the lease lasts for %v here, and for %v in Redis, which was asked a second before", here, there)
+			t.Errorf("the lease lasts for %v here and %v in Redis, want a second less here, the time of the round trip", here, there)
 		}
 	})
 }
 
-// A lock is renewed for as long as its holder lives, by one command every third of the lease. One timer
-// does that for all leases in a list. Some of them are due one after the other. Some are over before
-// they are due: the first, the last, and one in between. One is new, and due before all others.
+// A lock is renewed for as long as its holder lives, by one command every third of the lease. One timer does that
+// for all leases in a list. Some leases are due one after the other. Three have ended before they are due: the
+// first, the last, and one in between. One is new, and due before all others.
 func TestEachLeaseIsRenewedInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Locks
@@ -253,7 +252,7 @@ func TestEachLeaseIsRenewedInTime(t *testing.T) {
 	})
 }
 
-// The timer was set for one that is over, and fires for one that is due sooner.
+// The timer was set for a lease that has ended, and fires for one that is due sooner.
 func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{Lease: time.Hour, MaxHold: 2 * time.Hour}, func(t *testing.T, g *Locks, l *Lease) {
@@ -265,8 +264,8 @@ func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
 	})
 }
 
-// MaxHold is the end, to the moment: the lock is free, the holder is told in every way, and the next
-// in line gets its turn.
+// At MaxHold, to the moment, the lease ends: the lock is free, the holder is notified in every way, and the next
+// caller in line gets its turn.
 func TestRenewalStopsAtMaxHold(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 20 * s}, func(t *testing.T, g *Locks, l *Lease) {
@@ -291,7 +290,7 @@ func TestRenewalStopsAtMaxHold(t *testing.T) {
 	})
 }
 
-// The last lease before MaxHold has its thirds, too: whoever has lost the lock then learns it then.
+// The last lease before MaxHold is checked at its thirds, too. So a holder that has lost the lock learns it then.
 func TestALossInTheLastLease(t *testing.T) {
 	for _, maxHold := range []time.Duration{9 * s, 20 * s} {
 		for _, at := range []time.Duration{maxHold - 7*s, maxHold - 4*s} {
@@ -308,7 +307,7 @@ func TestALossInTheLastLease(t *testing.T) {
 	}
 }
 
-// A lease is cut to end at MaxHold, but never to less than what Redis counts in.
+// A lease is cut to end at MaxHold, but not below a millisecond, the unit in which Redis counts.
 func TestRenewalMaxHoldBelowLease(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{Lease: 9 * s, MaxHold: 2500 * time.Microsecond}, func(t *testing.T, _ *Locks, l *Lease) {
@@ -321,7 +320,7 @@ func TestRenewalMaxHoldBelowLease(t *testing.T) {
 	})
 }
 
-// Redis is away for a while, and back before the lease is over: no loss.
+// Redis is unavailable for a while, and back before the lease ends: the lock is not lost.
 func TestRenewalOutlastsAnOutage(t *testing.T) {
 	var f fake
 	f.extend = func(c call) error {
@@ -340,8 +339,8 @@ func TestRenewalOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Redis stays away, whether it refuses or says nothing, even for longer than it was asked to. The
-// lease is lost when it is over: not before, and not after.
+// Redis stays unavailable: it refuses, says nothing, or replies after the deadline of the command. The lock is
+// lost exactly when the lease ends.
 func TestRenewalGivesUpAtTheEnd(t *testing.T) {
 	each(t, map[string]func(call) error{
 		"refuses":     fails(errRefused),
@@ -359,12 +358,11 @@ func TestRenewalGivesUpAtTheEnd(t *testing.T) {
 		if holder := f.Holder("k"); holder == "" || holder == l.Token() {
 			t.Errorf("the next in line did not get the lock, %q has it", holder)
 		}
-		redistest.Elapse(2 * time.Hour) // let the silent one return
+		redistest.Elapse(2 * time.Hour) // let the silent call return
 	})
 }
 
-// Unlock comes while a renewal is on its way. It does not wait for that, and whatever it answers is
-// of no importance any more.
+// Unlock comes while a renewal is under way. It does not wait for the renewal, whose reply no longer matters.
 func TestRenewalIsOvertakenByUnlock(t *testing.T) {
 	each(t, map[string]error{"extended": nil, "expired": ErrExpired, "no reply": errNoReply}, func(t *testing.T, answer error) {
 		f := fake{hooks{extend: func(call) error { pause(s); return answer }}}

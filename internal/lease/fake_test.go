@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no lock, lost or given back, leaves a goroutine behind.
+// TestMain checks that no lock, whether lost or released, leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 // second-long times read well, and cost nothing in a bubble.
 const s = time.Second
 
-// What may come instead of an answer.
+// These errors may come instead of a reply.
 var (
 	errNoReply = fmt.Errorf("%w: the reply was lost", ErrUnavailable)
 	errSilent  = fmt.Errorf("%w: %w", ErrUnavailable, os.ErrDeadlineExceeded)
@@ -32,14 +32,14 @@ var (
 	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
 )
 
-// hooks are called in place of an algorithm's methods, and know how those were called.
+// hooks are called in place of an algorithm's methods. Each gets the call that it replaces.
 type hooks struct {
 	leasetest.Locks
 	take, extend, release, pass, quit func(call) error
 }
 
-// A call is the nth of its method, from 1 on. do is what the method does otherwise; it may also
-// be called later, or twice.
+// A call is the nth call of its method, counted from 1. do does what the method normally does. A hook may also
+// call do later, or twice.
 type call struct {
 	ctx context.Context
 	n   int
@@ -54,10 +54,10 @@ func (h *hooks) call(ctx context.Context, hook func(call) error, method, key, to
 	return hook(call{ctx, n, func() error { return do(context.WithoutCancel(ctx)) }})
 }
 
-// fails is a hook: err comes instead of an answer, and nothing is done.
+// fails is a hook that returns err and does nothing.
 func fails(err error) func(call) error { return func(call) error { return err } }
 
-// first is a hook for the first call of a method.
+// first applies a hook to the first call of a method only.
 func first(hook func(call) error) func(call) error {
 	return func(c call) error {
 		if c.n == 1 {
@@ -67,7 +67,7 @@ func first(hook func(call) error) func(call) error {
 	}
 }
 
-// slowly is a hook: the answer takes d.
+// slowly is a hook: the reply takes d.
 func slowly(d time.Duration) func(call) error {
 	return func(c call) error {
 		pause(d)
@@ -75,10 +75,10 @@ func slowly(d time.Duration) func(call) error {
 	}
 }
 
-// pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
+// pause is for goroutines other than the test's own, which has redistest.Elapse.
 func pause(d time.Duration) { time.Sleep(d) } // in a bubble, or between two tries
 
-// lands is a hook: the command takes effect after each of these times, and the answer is err.
+// lands is a hook: the command takes effect after each of these times, and the reply is err.
 func lands(err error, after ...time.Duration) func(call) error {
 	return func(c call) error {
 		for _, d := range after {
@@ -131,7 +131,7 @@ func (f *fake) change(key, token string, d time.Duration) func(context.Context) 
 	}
 }
 
-// wantCalls says how often a method was called.
+// wantCalls checks how often a method was called.
 func (h *hooks) wantCalls(t *testing.T, method string, want int) {
 	t.Helper()
 	if n := len(h.Made(method)); n != want {
@@ -139,7 +139,7 @@ func (h *hooks) wantCalls(t *testing.T, method string, want int) {
 	}
 }
 
-// wantHolder says whose token is in k.
+// wantHolder checks whose token is in k.
 func (f *fake) wantHolder(t *testing.T, token string) {
 	t.Helper()
 	if holder := f.Holder("k"); holder != token {
@@ -172,7 +172,7 @@ func withLease(t *testing.T, f *fake, o Options, do func(t *testing.T, g *Locks,
 	})
 }
 
-// newLease returns a lease on k, and its group, of which nothing may be left after the test.
+// newLease returns a lease on k and its group, which must be empty after the test.
 func newLease(t *testing.T, f *fake, o Options) (*Locks, *Lease) {
 	t.Helper()
 	g := new(Locks)
@@ -195,7 +195,7 @@ func (k *Locks) Lock(ctx context.Context, key string, a Algorithm, o Options) (*
 	return l, nil
 }
 
-// lock takes the lock of k, which is free or becomes so.
+// lock takes the lock of k, waiting until it is free.
 func lock(t *testing.T, g *Locks, a Algorithm, o Options) *Lease {
 	t.Helper()
 	l, err := g.Lock(t.Context(), "k", a, o)
@@ -205,7 +205,7 @@ func lock(t *testing.T, g *Locks, a Algorithm, o Options) *Lease {
 	return l
 }
 
-// wantError says what an error is; nil: there is none.
+// wantError checks an error. If want is nil, there must be none.
 func wantError(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -235,7 +235,7 @@ func whyLost(l *Lease) error {
 	return l.why
 }
 
-// isLost tells whether the holder has been told.
+// isLost reports whether the holder was notified of a loss.
 func isLost(l *Lease) bool {
 	select {
 	case <-l.Lost():
@@ -245,25 +245,25 @@ func isLost(l *Lease) bool {
 	}
 }
 
-// wantLost says whether the holder has been told.
+// wantLost checks whether the holder was notified of a loss.
 func wantLost(t *testing.T, l *Lease, want bool) {
 	t.Helper()
 	if got := isLost(l); got != want {
-		t.Errorf("the holder was told of a loss: %v", got)
+		t.Errorf("notified of a loss: %v", got)
 	}
 }
 
-// wantIdle says that a group has forgotten all keys and alarms.
+// wantIdle checks that a group has forgotten all keys and alarms.
 func wantIdle(t *testing.T, g *Locks) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.keys) != 0 || g.renewals.first != nil || g.waits.first != nil {
-		t.Errorf("the idle group still knows %d keys, or has alarms", len(g.keys))
+		t.Errorf("the idle group still has %d keys, or alarms", len(g.keys))
 	}
 }
 
-// wantTook says how long something took since begin.
+// wantTook checks how much time has passed since begin.
 func wantTook(t *testing.T, begin time.Time, want time.Duration) {
 	t.Helper()
 	if took := time.Since(begin); took != want {

@@ -15,9 +15,9 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A lock is given back once, however often and by however many goroutines at once, and is not lost
-// then. The next caller has it with its first try, since its turn comes after the release. A context
-// that has ended is no reason to leave the lock shut: that is how a deferred Unlock often comes.
+// A lock is released once, however often Unlock is called and by however many goroutines at once. That is no
+// loss. The next caller gets the lock with its first try, since its turn comes after the release. Unlock also
+// works with a context that has ended, as the context of a deferred Unlock often has.
 func TestUnlock(t *testing.T) {
 	f := fake{hooks{release: func(c call) error {
 		pause(s)
@@ -46,7 +46,7 @@ func TestUnlock(t *testing.T) {
 	})
 }
 
-// Redis is away: the lock stays shut for its lease, but the next one's turn comes.
+// Redis is unavailable. The lock stays held in Redis until its lease ends, but the next caller gets its turn.
 func TestUnlockWithoutRedis(t *testing.T) {
 	f := fake{hooks{release: fails(errNoReply)}}
 	withLease(t, &f, Options{Lease: s}, func(t *testing.T, g *Locks, l *Lease) {
@@ -55,13 +55,13 @@ func TestUnlockWithoutRedis(t *testing.T) {
 		begin := time.Now()
 		_ = lock(t, g, &f, Options{Lease: s}).Unlock(t.Context())
 		if took := time.Since(begin); took < s || took > s+20*time.Millisecond {
-			t.Errorf("the next one has it after %v", took)
+			t.Errorf("the next caller got the lock after %v", took)
 		}
 	})
 }
 
-// A release that failed is not done by asking again, and no call says that it is: not one that comes later, and not
-// one that comes while Redis is being asked.
+// A release that failed is not repeated by another Unlock, and no Unlock reports success: neither a later one,
+// nor one during the failing round trip.
 func TestUnlockAgainAfterAFailure(t *testing.T) {
 	each(t, map[string]time.Duration{"Unlock": 0, "UnlockAfter": time.Hour}, func(t *testing.T, delay time.Duration) {
 		f := fake{hooks{release: func(call) error { pause(s); return errNoReply }}}
@@ -77,8 +77,8 @@ func TestUnlockAgainAfterAFailure(t *testing.T) {
 	})
 }
 
-// After UnlockAfter nobody has the lock for that time, to the moment. A delay that is shorter than
-// what Redis counts in does not become none.
+// After UnlockAfter nobody can take the lock until the delay has passed, to the moment. A delay below a
+// millisecond, the unit in which Redis counts, does not become zero.
 func TestUnlockAfter(t *testing.T) {
 	type situation struct{ delay, lasts time.Duration }
 	each(t, map[string]situation{
@@ -101,8 +101,8 @@ func TestUnlockAfter(t *testing.T) {
 	})
 }
 
-// An extension is on its way when the holder sets a cool-down. Were the two to meet, the extension
-// might be the last, and the cool-down be over with the lease.
+// An extension is under way when the holder asks for a cool-down. If both were sent, the extension might be done
+// last, and the cool-down would end with the lease.
 func TestUnlockAfterWaitsForExtension(t *testing.T) {
 	f := fake{hooks{extend: slowly(s)}}
 	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
@@ -113,8 +113,8 @@ func TestUnlockAfterWaitsForExtension(t *testing.T) {
 	})
 }
 
-// Close ends the wait of all callers, of the one that has the turn as well, and the subscription, also
-// one that is only being made. A lease that is held can still be given back. It may be closed twice.
+// Close ends the wait of all callers, also of the head, and the subscription, even one that is still being made.
+// A lease that is held can still be released. Close may be called twice.
 func TestCloseEndsAllWaits(t *testing.T) {
 	each(t, map[string]time.Duration{"with a subscription": 0, "while subscribing": s}, func(t *testing.T, takes time.Duration) {
 		server := redistest.Memory(t)
@@ -135,11 +135,11 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		}
 		for _, got := range waiting {
 			if r := <-got; !errors.Is(r.err, errClosed) || !errors.Is(r.err, ErrUnavailable) || !strings.Contains(r.err.Error(), "was closed") || r.took > s/2 {
-				t.Errorf("one that waited got %v after %v", r.err, r.took)
+				t.Errorf("a caller that waited got %v after %v", r.err, r.took)
 			}
 		}
 		if _, err := p.lock(t, Options{}); !errors.Is(err, errClosed) {
-			t.Errorf("one that comes later got %v", err)
+			t.Errorf("a caller that came after Close got %v", err)
 		}
 		redistest.Elapse(takes)
 		p.wire.want(t, 0, 1)
@@ -148,8 +148,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 	})
 }
 
-// The Group and its client are closed while a caller asks Redis for the lock. That caller is told that
-// the Group was closed, too.
+// The Group and its client are closed while a caller asks Redis for the lock. The caller's error also says that
+// the Group was closed.
 func TestCloseDuringAnExchange(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Locks
@@ -163,7 +163,7 @@ func TestCloseDuringAnExchange(t *testing.T) {
 	})
 }
 
-// Sweeps end with their Group, at once.
+// Sweeps end at once when their Group is closed.
 func TestCloseEndsSweeps(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var g Locks

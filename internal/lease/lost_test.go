@@ -18,22 +18,22 @@ import (
 func wantErrLost(t *testing.T, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, ErrLost) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrExpired) || errors.Is(err, ErrForeign) {
-		t.Errorf("%v is not what it should be: an ErrLost", err)
+		t.Errorf("%v, want an ErrLost and no other error", err)
 	}
 	if err != nil && !strings.Contains(err.Error(), why) {
 		t.Errorf("%q does not say %q", err, why)
 	}
 }
 
-// A holder that has lost its lock learns why, whenever it asks. What it wants to be called then may do
-// with the lease what it likes, and is called once.
+// A holder that has lost its lock learns why, whenever it asks. Its OnLost functions may use the lease in any
+// way, and are called once.
 func TestTheCauseOfALossSaysWhy(t *testing.T) {
 	silent := func(call) error { pause(time.Minute); return errNoReply }
 	type situation struct {
 		options Options
 		extend  func(call) error
 		lose    func(l *Lease)
-		once    bool // no other extension is tried
+		once    bool // no extension after the first is tried
 		why     string
 	}
 	each(t, map[string]situation{
@@ -79,8 +79,7 @@ func TestTheCauseOfALossSaysWhy(t *testing.T) {
 	})
 }
 
-// Redis says who has the lock instead. An empty value is no token: it is foreign, as any other that
-// is none.
+// Redis reports who has the lock instead. A value that is not a token is foreign, also the empty value.
 func TestALossNamesTheTaker(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -98,21 +97,21 @@ func TestALossNamesTheTaker(t *testing.T) {
 			o := patient
 			o.Wait = NoWait
 			if _, err := p.lock(t, o); !errors.Is(err, ErrTimeout) || (value == "" || value == "else") != errors.Is(err, ErrForeign) {
-				t.Errorf("who meets %q: %v", value, err)
+				t.Errorf("the lock holds %q: %v", value, err)
 			}
 			server.Do(t, "DEL", "k")
 		}
 	})
 }
 
-// The caller that is one too many learns who has the lock, by what this process knows: its own
-// holder, or the one that was seen at Redis.
+// A caller beyond MaxWaiters learns who has the lock, as far as this process knows: its own holder, or the one
+// that its head saw in Redis.
 func TestTooManyNamesTheHolder(t *testing.T) {
 	var f fake
 	o := Options{Label: "GET /slow", MaxWaiters: 1}
 	withLease(t, &f, o, func(t *testing.T, here *Locks, l *Lease) {
 		var there Locks
-		for g, waiters := range map[*Locks]int{here: 1, &there: 2} { // the first one there waits at Redis
+		for g, waiters := range map[*Locks]int{here: 1, &there: 2} { // the first one there is the head, and does not count
 			ctx, cancel := context.WithCancel(t.Context())
 			for range waiters {
 				go g.Lock(ctx, "k", &f, Options{})
@@ -153,8 +152,8 @@ func TestTheEndOfAContextNamesTheHolder(t *testing.T) {
 	})
 }
 
-// A token reads as what went into it. No two are the same. A label is made fit for a line of a log, and
-// for a short command.
+// A token is read as what was written into it. No two tokens are the same. A label is made fit for a line of a
+// log, and for a short command.
 func TestLabelIsPrintable(t *testing.T) {
 	t.Parallel()
 	now, seen := time.UnixMilli(1_700_000_000_123), map[string]bool{}
@@ -194,7 +193,7 @@ func TestOwnerFormat(t *testing.T) {
 		id + " 1700000000000 web-3/4711":            {"web-3", 4711, "", since},
 		id + " 1700000000000 web-3/4711 POST /cart": {"web-3", 4711, "POST /cart", since},
 		id + " 1700000000000 a/b/7 x":               {"a/b", 7, "x", since},
-		"2.1:" + id + " 1700000000000 web-3/4711":   {"web-3", 4711, "", since}, // a Redlock's
+		"2.1:" + id + " 1700000000000 web-3/4711":   {"web-3", 4711, "", since}, // a token of a Redlock
 		id + " 1700000000000 web-3/4711 a  b\tc\n":  {"web-3", 4711, "a  b\ufffdc\ufffd", since},
 		id + " 1700000000000 web-3/1 " + strings.Repeat("x", 1<<20): {
 			"web-3", 1, strings.Repeat("x", excerpt.Most-3) + "…", since},

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// withCluster runs f in fake time, with what notifies a process of a cluster.
+// withCluster runs f in fake time, with the Notifiers of one process of a cluster.
 func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *wire, publish func(p *place))) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
 		line := &wire{Client: transport.NewRedigo(server.Pool(t, 1), patient.Timeout), cluster: true}
@@ -32,23 +32,23 @@ func withCluster(t *testing.T, f func(t *testing.T, n *Notifiers, line *wire, pu
 	})
 }
 
-// On a cluster each key that is waited for has a channel of its own, in its slot, and nothing is left
-// of that soon after the last place.
+// On a cluster each key that is waited for has a channel of its own, in the key's slot. Soon after the last place
+// has gone, nothing is left of it.
 func TestNotifiersOfACluster(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, publish func(*place)) {
 		a, b, c := n.placeFor("latchkey:{a}.lock"), n.placeFor("latchkey:{b}.lock"), n.placeFor("latchkey:{b}.lock")
 		line.want(t, 2, 2)
 		for p, tag := range map[*place]string{a: "{a}", b: "{b}", c: "{b}"} {
 			if name := p.choose(); !strings.HasPrefix(name, channelPrefix) || !strings.Contains(name, tag+"/") {
-				t.Errorf("a place is called %s", name)
+				t.Errorf("the name of a place: %s", name)
 			}
 		}
 		if !n.listening("latchkey:{a}.lock") || n.listening("latchkey:{c}.lock") {
-			t.Error("who listens for which key?")
+			t.Error("the wrong channels are listened to")
 		}
 		publish(b)
 		if len(a.notified) != 0 || len(b.notified) != 1 || len(c.notified) != 0 {
-			t.Error("the message is for b")
+			t.Error("the message for b woke the wrong places")
 		}
 		a.forget()
 		b.forget()
@@ -58,8 +58,8 @@ func TestNotifiersOfACluster(t *testing.T) {
 	})
 }
 
-// A place that comes for a key whose last one has just left listens to the same channel, under
-// another name: the queue may still have the old one.
+// After the last place of a key has just left, a new place of that key listens to the same channel. It has
+// another name, since the queue may still contain the old one.
 func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		names := make(map[string]bool)
@@ -68,7 +68,7 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 				p := n.placeFor("k")
 				synctest.Wait()
 				if name := p.choose(); names[name] || strings.HasPrefix(name, "-") {
-					t.Errorf("a place is called %q", name)
+					t.Errorf("the name of a place: %q", name)
 				} else {
 					names[name] = true
 				}
@@ -79,7 +79,7 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 	})
 }
 
-// Without SSUBSCRIBE, or the right to it, places ask. It is not tried again for each of them.
+// Without SSUBSCRIBE, or the right to it, places poll. The next places do not try it again.
 func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		line.denied = true
@@ -87,7 +87,7 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 			p := n.placeFor("k")
 			synctest.Wait()
 			if name := p.choose(); !strings.HasPrefix(name, "-") || p.isNotified() {
-				t.Errorf("a place is called %s", name)
+				t.Errorf("the name of a place: %s", name)
 			}
 			p.forget()
 			redistest.Elapse(idleTime)
@@ -96,9 +96,9 @@ func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	})
 }
 
-// All callers of a process that wait, for whatever keys, share one subscription, and only the one
-// that is meant is woken. The subscription ends soon after the last of them has gone, also if it was
-// only being made then, and serves who comes before.
+// All waiting callers of a process share one subscription, whatever their keys, and a message wakes only the
+// caller that it names. The subscription ends soon after the last caller has gone, even if it was still being
+// made. It also serves a caller that comes before its end.
 func TestASubscriptionIsShared(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
@@ -119,7 +119,7 @@ func TestASubscriptionIsShared(t *testing.T) {
 		redistest.Elapse(s)
 		p.wire.want(t, 1, 1)
 
-		cancel() // the last one
+		cancel() // the last caller
 		redistest.Elapse(idleTime / 2)
 		l = holder.mustLock(t, slow)
 		got = p.joins(t, t.Context(), server, slow)
@@ -140,11 +140,11 @@ func TestASubscriptionIsShared(t *testing.T) {
 	})
 }
 
-// A caller comes when the time of the last subscription is just over: whoever is first, the caller is
-// told when its turn has come.
+// A caller comes just when the last subscription is due to end. Whichever is first, the caller is notified when
+// its turn has come.
 func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
 	t.Parallel()
-	for range 30 { // it is a matter of chance which comes first
+	for range 30 { // chance decides which comes first
 		redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
 			holder, p := newProcess(t, server), newProcess(t, server)
 			for range 2 {
@@ -161,17 +161,16 @@ func TestACallerComesAsTheSubscriptionEnds(t *testing.T) {
 	}
 }
 
-// A process cannot be told when its turn has come: it has no subscription, or loses it, or messages
-// get lost. It has its turn all the same, soon, and leaves nothing behind. A minute later it is told
-// again.
+// A process cannot be notified of its turn: it has no subscription, or loses it, or messages get lost. It still
+// gets its turn soon, and leaves nothing behind. A minute later it is notified again.
 func TestWhoIsNotToldAsks(t *testing.T) {
 	type situation struct {
-		useful bool // the subscription has been, before
+		useful bool // the subscription has received a message before
 		before func(l *wire)
 		after  func(p *peer, server *redistest.Server)
-		deaf   bool          // its place says that it is not told
-		most   time.Duration // for which the lock is nobody's
-		asked  int           // for a subscription
+		deaf   bool          // its place says that it cannot be notified
+		most   time.Duration // for which nobody has the lock
+		asked  int           // how often a subscription was tried
 	}
 	each(t, map[string]situation{
 		"denied":         {before: func(l *wire) { l.denied = true }, deaf: true, most: asking, asked: 1},
@@ -208,13 +207,13 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 		}
 		redistest.Elapse(3 * s)
 		if places := queued(t, server); len(places) != 1 || strings.HasPrefix(places[0], "-") != tt.deaf {
-			t.Errorf("it waits as %q", places)
+			t.Errorf("the queue holds %q", places)
 		}
 		begin := time.Now()
 		mustUnlock(t, l)
 		mustWin(t, got)
 		if waited := time.Since(begin); waited > tt.most {
-			t.Errorf("the lock was nobody's for %v", waited)
+			t.Errorf("nobody had the lock for %v", waited)
 		}
 		p.wire.set(func() {
 			if p.wire.asked != tt.asked {
@@ -232,8 +231,8 @@ func TestWhoIsNotToldAsks(t *testing.T) {
 	})
 }
 
-// Messages are heard, and get lost. The first costs one fall-back step, and from then on nobody
-// relies on them.
+// The subscription works, but messages get lost. The first lost message costs a wait of fallback. From then on
+// the process polls.
 func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		p.wire.set(func() { p.wire.lossy = true })
@@ -249,15 +248,15 @@ func TestMessagesThatGetLostAreNotReliedOn(t *testing.T) {
 	})
 }
 
-// The connection breaks while a place is in the queue, and making another takes its time. Meanwhile
-// the lock becomes free by itself. Whoever takes it must not leave a place behind, which would get
-// the lock later, when nobody is there to take it.
+// The connection breaks while a place is in the queue, and a new one takes long. Meanwhile the lock's lease ends.
+// The process that takes the lock must not leave a place behind: the place would get the lock later, when no
+// caller is there to take it.
 func TestTheLockIsWonWhileTheSubscriptionIsBroken(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
 		got := p.joins(t, t.Context(), server, slow)
 		mustUnlock(t, l)
-		mustWin(t, got) // so that there is hope for another
+		mustWin(t, got) // the subscription has worked, so another is tried
 		server.Do(t, "SET", "k", NewToken(BondOf("k"), "the dead", time.Now()), "PX", 1000)
 		got = p.joins(t, t.Context(), server, Options{})
 		p.wire.set(func() { p.wire.takes = 90 * s })

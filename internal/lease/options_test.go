@@ -27,7 +27,7 @@ func TestOptionsDefaults(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := want.WithDefaults(); !reflect.DeepEqual(got, want) {
-		t.Errorf("what was set was changed: %+v", got)
+		t.Errorf("options that were set have changed: %+v", got)
 	}
 	if got := (Options{Lease: time.Hour}).WithDefaults(); got.MaxHold != time.Hour {
 		t.Errorf("MaxHold is %v for a lease of an hour", got.MaxHold)
@@ -55,7 +55,7 @@ func TestBackoffDoublesUpToMax(t *testing.T) {
 	}
 }
 
-// No number of tries and no Backoff makes a pause negative or longer than Max.
+// Whatever the number of the try and the Backoff, a pause is neither negative nor longer than Max.
 func TestBackoffStaysInBounds(t *testing.T) {
 	t.Parallel()
 	for _, b := range []Backoff{
@@ -75,13 +75,13 @@ func TestBackoffStaysInBounds(t *testing.T) {
 	}
 }
 
-// Somebody holds the lock for longer than the caller may wait. With LeaseEnd it is told so at once,
-// wherever the holder is, and by whichever of its limits.
+// The lock is held for longer than the caller may wait. With LeaseEnd the caller is refused at once, wherever the
+// holder is, and whether Options.Wait or the context's deadline comes first.
 func TestPolicyLeaseEndGivesUp(t *testing.T) {
 	type situation struct {
-		here, behind bool // in this process, or in another; behind another caller
+		here, behind bool // here: in this process, otherwise in another; behind: behind another caller
 		lease        time.Duration
-		deadline     time.Duration // where it is not Options.Wait
+		deadline     time.Duration // of the context
 		tries        int
 	}
 	each(t, map[string]situation{
@@ -115,8 +115,8 @@ func TestPolicyLeaseEndGivesUp(t *testing.T) {
 	})
 }
 
-// If the lease ends in time, the wait is one sleep until then: two tries, rather than one every few
-// milliseconds. Where Redis may not tell how long the lease lasts, the only way is to look.
+// If the lease ends in time, the caller sleeps once until then: two tries, instead of one every few milliseconds.
+// If Redis does not report how long the lease lasts, the caller has to poll.
 func TestPolicyLeaseEndSleeps(t *testing.T) {
 	each(t, map[string]bool{"Redis tells the end": true, "nobody knows the end": false}, func(t *testing.T, told bool) {
 		var g Locks
@@ -149,8 +149,8 @@ func (f secretive) Take(ctx context.Context, key, token, _ string, lease time.Du
 	return found, err
 }
 
-// The holder extends its lease while others sleep. They look again when it would have ended, and
-// give up as soon as they see that they wait in vain.
+// The holder extends its lease while others sleep. They try again when the lease would have ended, and give up as
+// soon as it lasts beyond their wait.
 func TestPolicyLeaseEndMoves(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var f fake
@@ -166,7 +166,7 @@ func TestPolicyLeaseEndMoves(t *testing.T) {
 	})
 }
 
-// A key without end, which no lock of this kind makes, is never free by itself.
+// A lock without an expiry, which no algorithm here makes, never becomes free by itself.
 func TestPolicyKeyWithoutEnd(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -181,7 +181,7 @@ func TestPolicyKeyWithoutEnd(t *testing.T) {
 	})
 }
 
-// NoWait is one try, and no wait in line, whatever the policy.
+// NoWait means one try, and no wait in line, whatever the policy.
 func TestPolicyNoWait(t *testing.T) {
 	each(t, map[string]Policy{"Poll": Poll, "LeaseEnd": LeaseEnd}, func(t *testing.T, p Policy) {
 		var g Locks

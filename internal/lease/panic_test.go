@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// What a holder wants to be called may panic, or end its goroutine. The others are called all the same,
-// and the process lives.
+// A function that was passed to OnLost may panic, or end its goroutine. The others are still called, and the
+// process goes on.
 func TestOnLostPanics(t *testing.T) {
 	var f fake
 	withLease(t, &f, Options{}, func(t *testing.T, _ *Locks, l *Lease) {
@@ -59,7 +59,7 @@ func TestOnLostOfNothing(t *testing.T) {
 	})
 }
 
-// A quitter ends the goroutine that subscribes, or receives, for so many times.
+// A quitter ends the goroutine that subscribes or receives, the first few times.
 type quitter struct {
 	*wire
 	subscribes, receives int
@@ -86,8 +86,8 @@ func (q quitting) Receive() (string, error) {
 	return q.Subscription.Receive()
 }
 
-// A client that ends the goroutine of a subscription costs that subscription. Those who wait ask, and the
-// next one is tried in its time.
+// A client that ends the goroutine of a subscription costs only that subscription. Its callers poll, and the next
+// subscription is tried in due time.
 func TestSubscriberDoesNotReturn(t *testing.T) {
 	each(t, map[string]quitter{"Subscribe": {subscribes: 1}, "Receive": {receives: 1}}, func(t *testing.T, q quitter) {
 		server := redistest.Memory(t)
@@ -98,19 +98,19 @@ func TestSubscriberDoesNotReturn(t *testing.T) {
 		p := n.placeFor("k")
 		synctest.Wait()
 		if n.listening("k") {
-			t.Error("nobody listens, and it looks as if one did")
+			t.Error("a place counts as listening, but there is no subscription")
 		}
 		select {
 		case <-p.ready():
 		default:
-			t.Error("those who wait for it wait for ever")
+			t.Error("callers wait for this subscription for ever")
 		}
 		redistest.Elapse(retryTime + time.Millisecond)
 		if p.choose(); !p.isNotified() && !n.listening("k") {
 			synctest.Wait()
 		}
 		if !n.listening("k") {
-			t.Error("nobody has subscribed again")
+			t.Error("no subscription was tried again")
 		}
 		p.forget()
 		redistest.Elapse(retryTime)

@@ -37,13 +37,13 @@ func newCrowd(t *testing.T, n int) (*crowd, *Lease) {
 	return c, l
 }
 
-// join adds one more.
+// join adds another caller.
 func (c *crowd) join(ctx context.Context, o Options) {
 	c.got = append(c.got, wait(ctx, c.group, c.spin, o))
 	synctest.Wait()
 }
 
-// holds returns the lease of the ith that waited, who must have it by now.
+// holds returns the lease of the ith caller, which must have the lock by now.
 func (c *crowd) holds(i int) *Lease {
 	c.t.Helper()
 	synctest.Wait()
@@ -53,16 +53,16 @@ func (c *crowd) holds(i int) *Lease {
 			c.t.Fatalf("number %d: %v", i, r.err)
 		}
 		if r.lease.Validity() <= 0 || isLost(r.lease) {
-			c.t.Errorf("number %d has a lease that is over", i)
+			c.t.Errorf("number %d has a lease that has ended", i)
 		}
 		return r.lease
 	default:
-		c.t.Fatalf("number %d does not have it", i)
+		c.t.Fatalf("number %d does not have the lock", i)
 		return nil
 	}
 }
 
-// wantHolder says who has the lock by Redis's account.
+// wantHolder checks who has the lock in Redis.
 func (c *crowd) wantHolder(l *Lease) {
 	c.t.Helper()
 	if holder, _ := c.server.Get(c.t, "k"); holder != l.Token() {
@@ -70,8 +70,8 @@ func (c *crowd) wantHolder(l *Lease) {
 	}
 }
 
-// The lock is passed on in the order they came, by one round trip each, and is never free. Each has a
-// token of its own.
+// The lock is passed on in the order in which the callers came, by one round trip each, and is never free. Each
+// caller has a token of its own.
 func TestHandoff(t *testing.T) {
 	withCrowd(t, 5, func(c *crowd, l *Lease) {
 		seen := map[string]bool{l.Token(): true}
@@ -91,13 +91,13 @@ func TestHandoff(t *testing.T) {
 	})
 }
 
-// While another process waits, the lock is passed on for a moment only, whether they hold it for no
-// time or for long. Alone it is longer.
+// While another process waits, a process passes the lock on for a short time only, however long its callers hold
+// it. Alone, it does so for longer.
 func TestHandoffEndsWithTheTurn(t *testing.T) {
 	type situation struct {
 		hold   time.Duration
 		others bool
-		served int // and then it is another's turn
+		served int // holders, before the turn of another process
 	}
 	each(t, map[string]situation{
 		"a moment":        {0, true, maxHolders},
@@ -117,7 +117,7 @@ func TestHandoffEndsWithTheTurn(t *testing.T) {
 				synctest.Wait()
 			}
 			mustUnlock(c.t, l)
-			mustUnlock(c.t, c.holds(0)) // who knows that others wait
+			mustUnlock(c.t, c.holds(0)) // its Pass reports that others wait
 			l = (<-others[0]).lease
 			redistest.Elapse(2 * maxTime)
 			mustUnlock(c.t, l)
@@ -133,29 +133,29 @@ func TestHandoffEndsWithTheTurn(t *testing.T) {
 		}
 		passes := len(c.spin.Made("Pass"))
 		if mustUnlock(c.t, l); len(c.spin.Made("Pass")) > passes && begun+tt.served < 100 {
-			c.t.Error("it is passed on once more")
+			c.t.Error("the lock is passed on once more")
 		}
 		if tt.others {
 			mustWin(c.t, others[2])
 		}
-		for i := begun + tt.served - 1; i < 100; i++ { // and all get it in the end
+		for i := begun + tt.served - 1; i < 100; i++ { // all get the lock in the end
 			mustWin(c.t, c.got[i])
 		}
 	})
 }
 
-// Whoever was to have the lock has gone while Redis was told. The next one has it, or else it is free.
-// An extension that is on its way meanwhile is that of the old token.
+// The caller that is to get the lock goes away during the Pass. The next caller gets the lock; if there is none,
+// the lock is free. An extension that is under way meanwhile uses the old token.
 func TestHandoffToWhoHasGone(t *testing.T) {
 	type situation struct {
 		next, extends bool
-		label         string // of the next one
+		label         string // of the next caller
 	}
 	each(t, map[string]situation{
-		"the next one has it":      {next: true},
-		"one with another label":   {next: true, label: "next"},
-		"nobody waits":             {},
-		"an extension comes later": {extends: true},
+		"the next caller has it":      {next: true},
+		"a caller with another label": {next: true, label: "next"},
+		"nobody waits":                {},
+		"an extension is under way":   {extends: true},
 	}, func(t *testing.T, tt situation) {
 		c, l := newCrowd(t, 0)
 		ctx, cancel := context.WithCancel(c.t.Context())
@@ -186,7 +186,7 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 			l := c.holds(1)
 			c.wantHolder(l)
 			if o, _ := ParseToken(l.Token()); o.Label != tt.label {
-				c.t.Errorf("the lock says that %q holds it, not %q", o.Label, tt.label)
+				c.t.Errorf("the token has the label %q, want %q", o.Label, tt.label)
 			}
 			mustUnlock(c.t, l)
 		}
@@ -196,8 +196,8 @@ func TestHandoffToWhoHasGone(t *testing.T) {
 	})
 }
 
-// The answer to a pass is lost. Nobody has the lock then: neither may two hold it, nor is it shut for
-// a whole lease.
+// The reply to a pass is lost, so no caller has the lock. It must not be held by two, nor stay blocked for a
+// whole lease.
 func TestHandoffInDoubt(t *testing.T) {
 	each(t, map[string]func(call) error{
 		"done":                      lands(errNoReply, 0),
@@ -216,22 +216,22 @@ func TestHandoffInDoubt(t *testing.T) {
 				c.t.Fatal(r.err)
 			}
 			c.wantHolder(r.lease)
-			redistest.Elapse(2 * s) // whatever comes late comes now
+			redistest.Elapse(2 * s) // a late command is done by now
 			wantLost(c.t, r.lease, false)
 			c.wantHolder(r.lease)
 			mustUnlock(c.t, r.lease)
 		}
 		if waited := time.Since(begin); waited > 4*s+100*time.Millisecond {
-			c.t.Errorf("the lock was nobody's for %v", waited-4*s)
+			c.t.Errorf("nobody had the lock for %v", waited-4*s)
 		}
 	})
 }
 
-// The lock was lost before it could be passed on, or is over, or the algorithm panics or ends the
-// goroutine. The turn goes on all the same: the next one takes the lock anew.
+// Before the lock could be passed on, it was lost or had expired, or the algorithm panics or ends the goroutine.
+// The turn still goes on: the next caller takes the lock anew.
 func TestHandoffOfWhatIsLost(t *testing.T) {
 	type situation struct {
-		holder   string // "": nobody
+		holder   string // "": none
 		pass     func(call) error
 		want     error
 		releases int
@@ -256,6 +256,6 @@ func TestHandoffOfWhatIsLost(t *testing.T) {
 		}()
 		<-done
 		mustWin(c.t, c.got[0])
-		c.spin.wantCalls(c.t, "Release", tt.releases) // what is lost needs none
+		c.spin.wantCalls(c.t, "Release", tt.releases) // after a panic: the token is not there any more
 	})
 }

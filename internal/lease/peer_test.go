@@ -17,10 +17,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// patient are options with which nothing runs out, also on a busy machine.
+// patient options do not time out, even on a busy machine.
 var patient = Options{Lease: time.Minute, Wait: time.Minute, Timeout: 20 * s}
 
-// slow are options with which asking again does not help: who is not notified has to wait.
+// slow options never poll in time: a caller that is not notified has to wait.
 var slow = Options{Lease: time.Minute, Wait: time.Hour, Timeout: 20 * s, Backoff: Backoff{Min: time.Hour, Max: time.Hour}}
 
 // onServers runs f in fake time, and on a real Redis.
@@ -35,14 +35,14 @@ func inMemory(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	redistest.InFakeTime(t, f)
 }
 
-// A peer is what one process has of the spin lock. Two of them know nothing of each other.
+// A peer is the spin lock's side of one process. Two peers share nothing but Redis.
 type peer struct {
 	group *Locks
 	spin  *spin
 	wire  *wire
 }
 
-// newProcess returns one of which, in fake time, nothing may be left after the test.
+// newProcess returns a process. In fake time, nothing of it may be left after the test.
 func newProcess(t *testing.T, server *redistest.Server) *peer {
 	p := newProcessOver(t, server.Pool(t, 8), patient.Timeout)
 	if !server.IsReal() {
@@ -78,8 +78,8 @@ func newProcesses(t *testing.T, server *redistest.Server, n int) (peers []*peer)
 	return peers
 }
 
-// takeTurns starts so many callers in each process. Each takes the lock so many times, and calls hold
-// while it has it. Nothing but the lock guards what hold changes.
+// takeTurns starts callers in each process. Each caller takes the lock so many times, and calls hold while it has
+// the lock. Only the lock guards what hold changes.
 func takeTurns(t *testing.T, processes []*peer, callers, times int, hold func(process int)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -110,7 +110,7 @@ func (p *peer) mustLock(t *testing.T, o Options) *Lease {
 	return lock(t, p.group, p.spin, o)
 }
 
-// joins waits for the lock, which another has, and returns when its place is in the queue.
+// joins waits for the lock, which another holder has. It returns when its place is in the queue.
 func (p *peer) joins(t *testing.T, ctx context.Context, server *redistest.Server, o Options) <-chan result {
 	t.Helper()
 	before := len(queued(t, server))
@@ -119,14 +119,14 @@ func (p *peer) joins(t *testing.T, ctx context.Context, server *redistest.Server
 		eventually(t, "a place in the queue", func() bool { return len(queued(t, server)) > before })
 		return got
 	}
-	redistest.Elapse(20 * time.Millisecond) // it may have to try once more when it has a subscription
+	redistest.Elapse(20 * time.Millisecond) // the place may need one more try after the subscription was made
 	if n := len(queued(t, server)); n != before+1 {
 		t.Fatalf("%d places in the queue, want %d", n, before+1)
 	}
 	return got
 }
 
-// mustWin waits for a lease and gives it back.
+// mustWin waits for a lease and releases it.
 func mustWin(t *testing.T, got <-chan result) result {
 	t.Helper()
 	r := <-got
@@ -137,7 +137,7 @@ func mustWin(t *testing.T, got <-chan result) result {
 	return r
 }
 
-// wantRest says that nothing is left a moment later.
+// wantRest checks that nothing is left a moment later.
 func wantRest(t *testing.T, server *redistest.Server, processes ...*peer) {
 	t.Helper()
 	if !server.IsReal() {
@@ -152,7 +152,7 @@ func wantRest(t *testing.T, server *redistest.Server, processes ...*peer) {
 	}
 }
 
-// eventually waits for something that takes a moment.
+// eventually waits until ok returns true, which takes a moment.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * s); !ok(); pause(time.Millisecond) {
@@ -223,17 +223,17 @@ func (f *spin) Pass(ctx context.Context, key, from, to string, span time.Duratio
 	return err == nil && others.Load(), err
 }
 
-// A wire is how a process is notified. It can be bad in several ways.
+// A wire carries the messages to one process. It can fail in several ways.
 type wire struct {
 	transport.Client
 	cluster bool
 
 	mu     sync.Mutex // guards all below
 	ends   []*lineEnd
-	asked  int           // how often a subscription was
-	takes  time.Duration // to subscribe
+	asked  int           // how often a subscription was asked for
+	takes  time.Duration // how long subscribing takes
 	denied bool
-	lossy  bool // messages arrive, and get lost
+	lossy  bool // messages are received, and dropped
 }
 
 type lineEnd struct {
@@ -242,7 +242,7 @@ type lineEnd struct {
 	moved atomic.Bool
 }
 
-// set changes what is bad from now on.
+// set changes how the wire fails from now on.
 func (l *wire) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,7 +302,7 @@ func (e *lineEnd) Close() error {
 	return e.Subscription.Close()
 }
 
-// cut breaks all subscriptions, as a slot that moves does, or as a connection does.
+// cut breaks all subscriptions: as a slot that moves does, or as a broken connection does.
 func (l *wire) cut(moved bool) {
 	l.mu.Lock()
 	ends := slices.Clone(l.ends)
@@ -319,7 +319,7 @@ func (l *wire) listening() int {
 	return len(l.ends)
 }
 
-// want says how many subscriptions there are, and how often one was asked for.
+// want checks how many subscriptions there are, and how often one was asked for.
 func (l *wire) want(t *testing.T, open, asked int) {
 	t.Helper()
 	synctest.Wait()
@@ -330,8 +330,7 @@ func (l *wire) want(t *testing.T, open, asked int) {
 	}
 }
 
-// addUser makes a user of Redis that has the least rights that a lock needs, and these. n numbers
-// them.
+// addUser creates a Redis user with the least rights that a lock needs, and these rights. n counts the users.
 func addUser(t *testing.T, server *redistest.Server, n *int, rights ...any) (name string) {
 	t.Helper()
 	*n++

@@ -13,7 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// scripts are the round trips of a lock with a queue, one by one.
+// scripts sends the round trips of a lock with a queue, one by one.
 type scripts struct {
 	t      *testing.T
 	server *redistest.Server
@@ -30,7 +30,7 @@ func newScriptsOver(t *testing.T, server *redistest.Server, pool *redis.Pool) *s
 	return &scripts{t, server, Spin{Runner: scripting.NewRunner(client, patient.Timeout)}}
 }
 
-// hears makes a place in the queue whose process listens.
+// hears names a place whose process listens, and returns the messages that it gets.
 func (q *scripts) hears(name string) (place string, heard <-chan string) {
 	q.t.Helper()
 	channel := channelPrefix + name
@@ -69,7 +69,7 @@ func (q *scripts) message(heard <-chan string) string {
 
 func dead(name string) (place string) { return channelPrefix + name + "/1" }
 
-// deaf is a place that is not told.
+// deaf is a place that cannot be notified.
 func deaf(name string) (place string) { return "-" + dead(name) }
 
 // take asks for the lock.
@@ -103,7 +103,7 @@ func (q *scripts) releases(token string) {
 	}
 }
 
-// quit gives up a place, twice, which is as good as once.
+// quit gives up a place, twice: the second time changes nothing.
 func (q *scripts) quit(place string) {
 	q.t.Helper()
 	for range 2 {
@@ -117,7 +117,7 @@ func (q *scripts) lock() string {
 	return value
 }
 
-// wantLock says what the lock holds, and for about how long.
+// wantLock checks the lock's value, and roughly how long it lasts.
 func (q *scripts) wantLock(value string, ttl time.Duration) {
 	q.t.Helper()
 	ms, _ := redis.Int64(q.server.Do(q.t, "PTTL", "k"), nil)
@@ -140,8 +140,8 @@ func (q *scripts) wantNothing() {
 	}
 }
 
-// withMemory runs f on a Redis that has memory, and on one that is full: locks and queues do not
-// need more than it has left.
+// withMemory runs f on a Redis that has memory left, and on one that is full. Locks and queues still work on a
+// full one.
 func withMemory(t *testing.T, f func(t *testing.T, q *scripts)) {
 	t.Parallel()
 	for name, full := range map[string]bool{"with memory": false, "full": true} {
@@ -158,8 +158,8 @@ func withMemory(t *testing.T, f func(t *testing.T, q *scripts)) {
 	}
 }
 
-// Quit takes a place out, wherever it is, and gives the lock on if the turn has come. Whoever has
-// the lock has no place, however it came to that.
+// Quit takes a place out, wherever it is. If the turn of the place had come, Quit gives the lock to the next one.
+// A holder has no place in the queue, even if it took the lock without its turn.
 func TestQueueQuit(t *testing.T) {
 	withMemory(t, func(t *testing.T, q *scripts) {
 		q.quit(deaf("a"))
@@ -172,12 +172,12 @@ func TestQueueQuit(t *testing.T) {
 		q.quit(deaf("c"))
 		q.quit(deaf("bb"))
 		q.wantQueue(deaf("b"), deaf("d"), deaf("e"), deaf("aa"), deaf("f"))
-		q.server.Do(t, "DEL", "k") // the lease is over
+		q.server.Do(t, "DEL", "k") // the lease has ended
 		q.wantTaken("E", deaf("e"))
 		q.wantQueue(deaf("b"), deaf("d"), deaf("aa"), deaf("f"))
 		q.releases("E")
 		q.quit(deaf("d"))
-		q.quit(deaf("b")) // has the turn
+		q.quit(deaf("b")) // it has the turn
 		q.wantLock(deaf("aa"), s/4)
 		q.quit(deaf("aa"))
 		q.quit(deaf("f"))
@@ -185,7 +185,7 @@ func TestQueueQuit(t *testing.T) {
 	})
 }
 
-// Pass gives on what is held and nothing else.
+// Pass gives the lock on only if the token has it.
 func TestQueuePass(t *testing.T) {
 	withMemory(t, func(t *testing.T, q *scripts) {
 		wantPass := func(from, to string, others bool, err error) {
@@ -211,7 +211,7 @@ func TestQueuePass(t *testing.T) {
 	})
 }
 
-// While somebody waits, the queue stays, however long that takes.
+// While a process waits, the queue does not expire, however long that takes.
 func TestQueueLasts(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		q := newScripts(t, server)
@@ -220,12 +220,12 @@ func TestQueueLasts(t *testing.T) {
 		server.Do(t, "PEXPIRE", queueKey("k"), 20_000)
 		q.wantHeld("B", deaf("b"))
 		if ttl, _ := redis.Int64(server.Do(t, "PTTL", queueKey("k")), nil); ttl <= 20_000 {
-			t.Errorf("it lasts for %d ms", ttl)
+			t.Errorf("the queue lasts for %d ms", ttl)
 		}
 	})
 }
 
-// Something else is where the queue should be. It is left as it is, and the lock does without.
+// Another value is where the queue should be. That value stays as it is, and the lock works without a queue.
 func TestQueueIsSomethingElse(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		key := queueKey("k")
@@ -252,15 +252,15 @@ func TestQueueIsSomethingElse(t *testing.T) {
 				after = server.Do(t, "LPUSH", key, "more") == int64(2)
 			}
 			if after != put[2] && after != true || q.lock() != "" {
-				t.Errorf("%v: it has become %v, and the lock holds %q", put, after, q.lock())
+				t.Errorf("%v: the value has become %v, and the lock holds %q", put, after, q.lock())
 			}
 			server.Do(t, "DEL", key)
 		}
 	})
 }
 
-// The queue is in the slot of its lock, and is that of no other lock. So is the channel of a place,
-// which is one word.
+// The queue is in the slot of its lock, and no two locks share a queue. The channel of a place is in the same
+// slot, and its name is one word.
 func TestQueueKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -282,7 +282,7 @@ func TestQueueKey(t *testing.T) {
 	}
 }
 
-// A slot is what Redis says it is.
+// Our slot of a key is the one that Redis computes.
 func TestSlot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t, "--cluster-enabled", "yes")
@@ -293,9 +293,8 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// Places whose processes have died cost nothing, also while somebody listens to all channels there
-// are, as operators do. Only where Redis does not permit to ask who listens to a single one, such a
-// listener is taken for the process.
+// Places of processes that have died cost nothing, even while an operator subscribes to all channels. But without
+// the right to ask Redis who listens to one channel, the script takes that operator for the process.
 func TestTheDeadAreNotTakenForListening(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -311,7 +310,7 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 		}
 		for name, tt := range map[string]struct {
 			rights   []any
-			told     bool // the living
+			told     bool // the living process
 			mistaken bool
 		}{
 			"all of it":          {[]any{"+publish", "+pubsub|numsub"}, true, false},
@@ -333,7 +332,7 @@ func TestTheDeadAreNotTakenForListening(t *testing.T) {
 			}
 			q.wantLock(want, s)
 			if tt.told && want == living && q.message(heard) != living+" k" {
-				t.Error("the living was not told")
+				t.Error("the living process was not notified")
 			}
 			server.Do(t, "DEL", "k", queueKey("k"))
 		}

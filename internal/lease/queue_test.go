@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// The lock goes from process to process in the order they came, and each is told at once. None asks
-// meanwhile.
+// The lock goes from process to process in the order in which they came. Each process is notified at once, and
+// does not poll.
 func TestTheLockGoesByTheQueue(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		l := newProcess(t, server).mustLock(t, slow)
@@ -37,8 +37,8 @@ func TestTheLockGoesByTheQueue(t *testing.T) {
 	})
 }
 
-// Nobody extends the lease of a holder that was killed. So it blocks others for that long, and no
-// longer. It tells nobody, which is not the fault of the subscription.
+// Nobody extends the lease of a holder that was killed. So the lock blocks others until the lease ends, and no
+// longer. No message is sent then, for which the subscription is not blamed.
 func TestTheHolderIsKilled(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -56,8 +56,8 @@ func TestTheHolderIsKilled(t *testing.T) {
 	})
 }
 
-// A program that knows nothing of the queue deletes the lock. Those in the queue find out by
-// themselves, and it, too, has its turn when nobody is in the queue.
+// A program that does not know the queue deletes the lock. The processes in the queue find out by themselves.
+// That program gets the lock when the queue is empty.
 func TestTheQueueBesideOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		take := func() bool {
@@ -69,13 +69,13 @@ func TestTheQueueBesideOthers(t *testing.T) {
 		begin := time.Now()
 		server.Do(t, "DEL", "k")
 		if mustWin(t, got); time.Since(begin) > fallback && !server.IsReal() {
-			t.Errorf("it took %v", time.Since(begin))
+			t.Errorf("the lock was taken after %v", time.Since(begin))
 		}
 		eventually(t, "the lock is free", take)
 	})
 }
 
-// If there is no queue to be had, waiting is what it was without.
+// If there can be no queue, the process polls, as without one.
 func TestThereIsNoQueue(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
 		server.Do(t, "LPUSH", queueKey("k"), "something else")
@@ -84,7 +84,7 @@ func TestThereIsNoQueue(t *testing.T) {
 		got := wait(t.Context(), p.group, p.spin, Options{})
 		redistest.Elapse(s)
 		if n := len(p.spin.Made("Take")); n < 50 || n > 150 {
-			t.Errorf("asked %d times in a second", n)
+			t.Errorf("%d tries in a second", n)
 		}
 		p.wire.want(t, 1, 1)
 		mustUnlock(t, l)
@@ -93,7 +93,7 @@ func TestThereIsNoQueue(t *testing.T) {
 	})
 }
 
-// Whoever asks once, or sleeps until the lease ends, waits in no queue.
+// A caller that tries once, or sleeps until the lease ends, does not join the queue.
 func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
@@ -107,7 +107,8 @@ func TestWhoDoesNotPollDoesNotQueue(t *testing.T) {
 	})
 }
 
-// The place is that of the process: who gives up leaves it to the next caller, ahead of other processes.
+// A place belongs to its process: a caller that gives up leaves the place to the next caller, ahead of other
+// processes.
 func TestAProcessKeepsItsTurn(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
 		holder, p, other := newProcess(t, server), newProcess(t, server), newProcess(t, server)
@@ -121,14 +122,14 @@ func TestAProcessKeepsItsTurn(t *testing.T) {
 		mustUnlock(t, l)
 		r := <-second
 		if synctest.Wait(); len(third) > 0 {
-			t.Error("another process was served before")
+			t.Error("another process was served first")
 		}
 		mustUnlock(t, r.lease)
 		mustWin(t, third)
 	})
 }
 
-// While all wait, no process is served more often than another, and each is told by one subscription.
+// While all processes wait, each is served about equally often, and is notified by one subscription.
 func TestTheQueueIsFair(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *redistest.Server) {
 		const callers, times = 3, 70
@@ -136,7 +137,7 @@ func TestTheQueueIsFair(t *testing.T) {
 		served, total := make([]int, len(peers)), 0 // guarded by the lock
 		takeTurns(t, peers, callers, times, func(process int) {
 			pause(time.Millisecond)
-			if total++; total <= 2*callers*times { // later not all wait any more
+			if total++; total <= 2*callers*times { // after that, some no longer wait
 				served[process]++
 			}
 		})
@@ -149,9 +150,9 @@ func TestTheQueueIsFair(t *testing.T) {
 	})
 }
 
-// The network has made a copy of the take that joins the queue, and it comes when its caller has gone. That
-// place of nobody has its turn once. Nobody waits for that for longer than a quarter of a second; nor
-// at all, if its process is notified, or listens no more.
+// The network has made a copy of the take that joins the queue, and it arrives when the caller has gone. The
+// place of that copy gets its turn once. If its process is notified, or no longer listens, nobody waits for that
+// turn. Otherwise the wait is at most a quarter of a second.
 func TestAPlaceOfNobody(t *testing.T) {
 	for name, tt := range map[string]struct {
 		denied, listens bool
@@ -168,7 +169,7 @@ func TestAPlaceOfNobody(t *testing.T) {
 				other, err := holder.group.Lock(t.Context(), "other", holder.spin, slow)
 				wantError(t, err, nil)
 				ctx, cancel := context.WithCancel(t.Context())
-				if tt.listens { // for something else
+				if tt.listens { // for another key
 					go p.group.Lock(ctx, "other", &spin{Spin: p.spin.Spin}, slow)
 					redistest.Elapse(s)
 				}
@@ -188,7 +189,7 @@ func TestAPlaceOfNobody(t *testing.T) {
 					mustUnlock(t, l)
 					l = holder.mustLock(t, Options{})
 					if took := time.Since(begin); took > most+20*time.Millisecond {
-						t.Errorf("the lock was nobody's for %v", took)
+						t.Errorf("nobody had the lock for %v", took)
 					}
 				}
 				mustUnlock(t, l)
@@ -199,8 +200,8 @@ func TestAPlaceOfNobody(t *testing.T) {
 	}
 }
 
-// A crowd in several processes counts with a variable that only the lock guards, and all get their
-// turn, whatever happens to the messages between them.
+// Crowds in several processes count with a variable that only the lock guards. All get their turn, whatever
+// happens to the messages between them.
 func TestACrowdInSeveralProcesses(t *testing.T) {
 	for name, disturb := range map[string]func(t *testing.T, server *redistest.Server){
 		"undisturbed":       func(*testing.T, *redistest.Server) {},
@@ -217,7 +218,7 @@ func TestACrowdInSeveralProcesses(t *testing.T) {
 			n := 0
 			takeTurns(t, peers, 4, 25, func(int) {
 				read := n
-				runtime.Gosched() // an invitation to all that are not kept out
+				runtime.Gosched() // lets others run, which only the lock keeps out
 				n = read + 1
 				if n%20 == 0 {
 					disturb(t, server)
@@ -231,7 +232,7 @@ func TestACrowdInSeveralProcesses(t *testing.T) {
 	}
 }
 
-// Whatever a user of Redis may not do: the lock excludes, everybody has a turn, and nothing is left.
+// Whichever rights a Redis user lacks, the lock excludes, all get their turn, and nothing is left.
 func TestTheQueueWithFewRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -242,7 +243,7 @@ func TestTheQueueWithFewRights(t *testing.T) {
 		"no subscribe":          {"~*", "&*", "+publish"},
 		"no publish":            {"~*", "&*", "+subscribe", "+pubsub|numsub"},
 		"no key of the queue":   {"~k", "&*", "+publish", "+subscribe"},
-		"nothing but the least": {"~k", "resetchannels"},
+		"only the least rights": {"~k", "resetchannels"},
 	} {
 		user := addUser(t, server, &user, rules...)
 		var peers []*peer

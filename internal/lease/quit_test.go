@@ -10,12 +10,12 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Whoever gives up waiting takes the place out of the queue, with one round trip.
+// A caller that gives up waiting takes the place out of the queue, with one round trip.
 func TestQuit(t *testing.T) {
 	gone := errors.New("gone")
 	type situation struct {
 		wait time.Duration
-		want error // nil: it panics
+		want error // nil: the algorithm panics
 	}
 	each(t, map[string]situation{
 		"cancelled":      {time.Minute, gone},
@@ -47,28 +47,28 @@ func TestQuit(t *testing.T) {
 		wantNoQueue(t, server)
 		p.spin.wantCalls(t, "Quit", 1)
 		if tt.want != nil {
-			p.spin.wantCalls(t, "Release", 0) // of what was not taken
+			p.spin.wantCalls(t, "Release", 0) // nothing was taken
 		}
 		mustUnlock(t, l)
 	})
 }
 
-// Somebody gives up in a bad moment, or the round trip that takes its place out of the queue fails.
-// The next one has the lock at once when it is given back.
+// A caller gives up at a bad moment, or the round trip that takes its place out of the queue fails. The next
+// process still gets the lock as soon as it is released.
 func TestQuitIsInNobodysWay(t *testing.T) {
 	type situation struct {
 		quit  func(call) error
-		turn  bool // the turn comes just then
-		takes bool // and it even takes the lock
+		turn  bool // the turn comes during the Quit
+		takes bool // the caller's context ends as it takes the lock
 	}
 	each(t, map[string]situation{
-		"as the turn comes":     {turn: true},
-		"as it takes the lock":  {takes: true},
-		"no answer":             {quit: first(lands(errNoReply, 0))},
-		"not sent":              {quit: first(fails(errRefused))},
-		"comes later":           {quit: first(lands(errNoReply, s))},
-		"says another client":   {quit: first(fails(errOther))},
-		"is done twice, at all": {quit: lands(nil, 0, 0)},
+		"as the turn comes":          {turn: true},
+		"as it takes the lock":       {takes: true},
+		"no answer":                  {quit: first(lands(errNoReply, 0))},
+		"not sent":                   {quit: first(fails(errRefused))},
+		"comes later":                {quit: first(lands(errNoReply, s))},
+		"says another client":        {quit: first(fails(errOther))},
+		"each command is done twice": {quit: lands(nil, 0, 0)},
 	}, func(t *testing.T, tt situation) {
 		server := redistest.Memory(t)
 		holder, p, next := newProcess(t, server), newProcess(t, server), newProcess(t, server)
@@ -95,8 +95,8 @@ func TestQuitIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// The round trip that joins the queue, or takes the lock, fails, and comes late, even when the place
-// has been given up. Then the place is in the queue once more, with nobody behind it; but not for long.
+// The round trip that joins the queue, or takes the lock, fails, and is done late, even after the place was given
+// up. Then the place is in the queue again, with no caller behind it, but not for long.
 func TestQuitOfWhatComesLater(t *testing.T) {
 	each(t, map[string][]time.Duration{
 		"no answer":       {0},
@@ -109,7 +109,7 @@ func TestQuitOfWhatComesLater(t *testing.T) {
 		l := holder.mustLock(t, slow)
 		p.spin.take = func(c call) error {
 			if c.n == 1 {
-				return c.do() // without a place
+				return c.do() // the first try has no place
 			}
 			return lands(errNoReply, late...)(c)
 		}

@@ -82,7 +82,7 @@ func queueKey(key string) string {
 	case !strings.Contains(key, "{"):
 		return key + ".queue{" + tag + "}"
 	case tag == key:
-		return "{" + key + "}queue" // with a dot it could be that of {key}
+		return "{" + key + "}queue" // with a dot it could be the queue of {key}
 	default:
 		return "{" + tag + "}" + key + "}queue"
 	}

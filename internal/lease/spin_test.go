@@ -11,13 +11,13 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A lock is a key that holds a token made for this one lease, for the time of a lease. Without
-// contention it costs two round trips, each of a script that Redis knows.
+// A lock is a key that holds a token of its own for each lease, and lives as long as the lease. Without
+// contention, a lock costs two round trips. Each runs a script that Redis already has.
 func TestSpinKey(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		proxy := redistest.NewProxy(t, server)
 		p := newProcessOver(t, proxy.Pool(t, 8), patient.Timeout)
-		mustUnlock(t, p.mustLock(t, patient)) // from now on it knows them
+		mustUnlock(t, p.mustLock(t, patient)) // from now on Redis has the scripts
 		proxy.Forget()
 		seen := map[string]bool{}
 		for range 20 {
@@ -41,13 +41,13 @@ func TestSpinKey(t *testing.T) {
 		}
 		for _, c := range commands {
 			if c.Name != "EVALSHA" {
-				t.Errorf("a script was sent, which Redis knows: %q", c)
+				t.Errorf("a script was sent although Redis has it: %q", c)
 			}
 		}
 	})
 }
 
-// Unlock and Extend touch nothing but the lease's own token, whatever is there instead.
+// Unlock and Extend touch nothing but the lease's own token, whatever the key holds instead.
 func TestSpinSparesOthers(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -90,7 +90,7 @@ func TestSpinSparesOthers(t *testing.T) {
 	})
 }
 
-// Something else is where the lock should be. Who wants the lock is told so at once.
+// The lock's key has a value of another type. A caller that wants the lock is told so at once.
 func TestSpinKeyOfAnotherType(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -101,19 +101,19 @@ func TestSpinKeyOfAnotherType(t *testing.T) {
 		}
 		p.spin.wantCalls(t, "Take", 1)
 		if server.Do(t, "LPUSH", "k", "more") != int64(2) {
-			t.Error("it was changed")
+			t.Error("the value was changed")
 		}
 		server.Do(t, "DEL", "k")
 	})
 }
 
-// A living holder's lease is extended in Redis. If an administrator deletes the key, or Redis evicts
-// it, the holder is told when it is extended next.
+// The lease of a living holder is extended in Redis. If an administrator deletes the key, or Redis evicts it, the
+// holder is notified at the next extension.
 func TestSpinIsRenewed(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
 		o := patient
-		o.Lease = 6 * s // long enough for a machine that stands still for four
+		o.Lease = 6 * s // long enough for a machine that stands still for 4 s
 		l := p.mustLock(t, o)
 		if server.IsReal() {
 			eventually(t, "an extension", func() bool { return len(p.spin.Made("Extend")) > 0 })
@@ -124,7 +124,7 @@ func TestSpinIsRenewed(t *testing.T) {
 			t.Errorf("%q has the lock", holder)
 		}
 		server.Do(t, "DEL", "k")
-		if server.IsReal() { // who does not want to wait asks for an extension
+		if server.IsReal() { // an Extend saves the wait for the renewal
 			_ = l.Extend(t.Context(), o.Lease)
 		}
 		<-l.Lost()
@@ -132,7 +132,7 @@ func TestSpinIsRenewed(t *testing.T) {
 	})
 }
 
-// What Extend and UnlockAfter ask for is the time for which the key lives.
+// Extend and UnlockAfter set how long the key lives.
 func TestSpinExtendAndCoolDown(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcess(t, server)
@@ -155,8 +155,8 @@ func TestSpinExtendAndCoolDown(t *testing.T) {
 	})
 }
 
-// A hundred callers of a process wait for a lock that another process holds, and send Redis next to
-// nothing: one of them stands for all, and waits until it is told.
+// A hundred callers of a process wait for a lock that another process holds, and send almost nothing to Redis:
+// the head waits for all of them, until it is notified.
 func TestWaitingSendsNextToNothing(t *testing.T) {
 	withTwo(t, func(t *testing.T, server *redistest.Server, holder, p *peer) {
 		l := holder.mustLock(t, slow)
@@ -173,12 +173,12 @@ func TestWaitingSendsNextToNothing(t *testing.T) {
 	})
 }
 
-// hasty are options for tests in which Redis does not answer. The lease is so long that no lock of
-// nobody's ends by itself during a test.
+// hasty options are for tests in which Redis does not reply. The lease is so long that no abandoned lock expires
+// during a test.
 var hasty = Options{Lease: 10 * time.Minute, Wait: time.Minute, Timeout: 2 * s}
 
-// newProxied returns a process whose way to Redis leads through a proxy. Redis knows the scripts
-// already, and there is a connection.
+// newProxied returns a process that reaches Redis through a proxy. Redis already has the scripts, and there is a
+// connection.
 func newProxied(t *testing.T, server *redistest.Server, o Options) (*peer, *redistest.Proxy) {
 	t.Helper()
 	proxy := redistest.NewProxy(t, server)
@@ -189,7 +189,7 @@ func newProxied(t *testing.T, server *redistest.Server, o Options) (*peer, *redi
 	return p, proxy
 }
 
-// sequence injects one fault after another into what is no probe, and then none.
+// sequence injects one fault after another, and then none. Probes get no fault.
 func sequence(proxy *redistest.Proxy, faults ...redistest.Fault) {
 	proxy.Inject(func(c redistest.Command) redistest.Fault {
 		if len(faults) == 0 || c.Name == "PING" {
@@ -201,7 +201,7 @@ func sequence(proxy *redistest.Proxy, faults ...redistest.Fault) {
 	})
 }
 
-// One lost reply is no reason to fail: the command is sent again, and finds the token there.
+// One lost reply is no reason to fail: the command is sent again, and finds its token in Redis.
 func TestFaultIsRepaired(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p, proxy := newProxied(t, server, patient)
@@ -211,7 +211,7 @@ func TestFaultIsRepaired(t *testing.T) {
 			sequence(proxy, fault)
 			wantError(t, l.Extend(t.Context(), time.Minute), nil)
 			sequence(proxy, fault)
-			// A release that was done, and sent again, finds the key empty.
+			// A release that was done and is sent again finds no key.
 			if err := l.Unlock(t.Context()); err != nil && !errors.Is(err, ErrExpired) {
 				t.Error(err)
 			}
@@ -222,8 +222,8 @@ func TestFaultIsRepaired(t *testing.T) {
 	})
 }
 
-// Redis hangs: connections and commands are accepted, but nobody answers. Only Timeout ends a wait.
-// When Redis goes on, it does what it was told by callers that have long given up.
+// Redis hangs: it accepts connections and commands, but does not reply. Only Timeout ends a wait. When Redis
+// continues, it executes the commands of callers that gave up long before.
 func TestPause(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server) {
 		p := newProcessOver(t, server.Pool(t, 8), hasty.Timeout)
