@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// The rights that a Redis user needs at least.
+// leastRights are the rights that every Redis user needs.
 var leastRights = []any{
 	"on", ">pw", "resetkeys", "~app:*", "resetchannels", "-@all",
 	"+ping", "+get", "+mget", "+getrange", "+set", "+del", "+pexpire", "+pttl", "+rename", "+time", "+eval", "+evalsha",
@@ -25,7 +25,7 @@ var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremr
 // The rights with which a process that waits is notified.
 var wakeRights = []any{"&app:wake:*", "+publish", "+subscribe", "+unsubscribe", "+pubsub|numsub"}
 
-// The line of REDIS.md that is to be copied has all of these rights, and no others.
+// The line to copy in REDIS.md has all of these rights, and no others.
 func TestRightsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../store/REDIS.md")
@@ -64,8 +64,8 @@ func TestLeastRightsSuffice(t *testing.T) {
 	wantOver(t, st, idOf(st, "ann", 2))
 }
 
-// Redis breaks off a script when a right is missing, and keeps what the script has done so far. Once the right is there, the
-// next claim does the rest.
+// If a right is missing, Redis aborts a script and keeps what the script has done so far. Once the user has the
+// right, the next claim does the rest.
 func TestAClaimThatWasBrokenOffIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -121,7 +121,7 @@ func useEverything(t *testing.T, s *redistest.Server, st *Engine) {
 	wantError(t, "Take of an unknown id", err, ErrNotFound)
 }
 
-// waitUntilExtended returns when a lease was renewed.
+// waitUntilExtended returns when the lease has been renewed.
 func waitUntilExtended(t *testing.T, s *redistest.Server, lock string) {
 	t.Helper()
 	last := expiry(t, s, lock)

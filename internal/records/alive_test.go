@@ -10,10 +10,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// watched are the terms of somebody who only asks.
+// watched are the terms of a caller that only asks.
 var watched = Terms{TTL: 30 * time.Minute, Lifetime: 24 * time.Hour}
 
-// moves gives a session another id, as a request of the user does, or of a guest if that is "".
+// moves gives a session another id. It then is the user's or, if user is "", a guest's.
 func moves(t *testing.T, st *Engine, id, to, user string) {
 	t.Helper()
 	h := takeID(t, st, id)
@@ -34,7 +34,7 @@ func wantEnded(t *testing.T, st *Engine, id string, want error) {
 	wantError(t, "Alive", err, want)
 }
 
-// P16: to ask whether a session is alive costs two plain commands, whatever its size, and extends nothing.
+// P16: asking whether a session is alive costs two plain commands, whatever its size, and extends nothing.
 func TestAskingWhetherASessionIsAlive(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -54,16 +54,16 @@ func TestAskingWhetherASessionIsAlive(t *testing.T) {
 			}
 			wantExpiry(t, s, st.recordKey(id), 50*time.Second)
 		}
-		unread := takeID(t, st, theID) // it is held
+		unread := takeID(t, st, theID) // held, not read
 		wantNow(t, st, theID, theID)
 		unread.Release(t.Context())
-		s.Do(t, "SET", theRecord, "damaged", "PX", 50_000) // as bad as its content may be, it has not ended
+		s.Do(t, "SET", theRecord, "damaged", "PX", 50_000) // a damaged record has not ended
 		wantNow(t, st, theID, theID)
 		wantExpiry(t, s, theRecord, 50*time.Second)
 	})
 }
 
-// Whatever ends a session, it is not alive any more.
+// However a session was ended, it is no longer alive.
 func TestAnEndedSessionIsNotAlive(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
@@ -83,7 +83,7 @@ func TestAnEndedSessionIsNotAlive(t *testing.T) {
 
 		until := time.Now().Add(20 * time.Minute)
 		must(t, st.CreateRecord(t.Context(), newID, Record{Data: []byte("0"), Created: time.Now(), Own: &Times{Until: until}}, Terms{}))
-		s.Do(t, "PERSIST", newRecord) // the clock of the process counts as well
+		s.Do(t, "PERSIST", newRecord) // so only the process's clock ends it
 		lapse(time.Until(until) - time.Millisecond)
 		wantNow(t, st, newID, newID)
 		lapse(time.Millisecond)
@@ -91,8 +91,8 @@ func TestAnEndedSessionIsNotAlive(t *testing.T) {
 	})
 }
 
-// P16: a replica that has not received the record, or the mark, does not end anything, and neither does a reply that
-// belongs to another call.
+// P16: neither a replica that has not received the record or the mark, nor a reply that belongs to another call,
+// ends a session.
 func TestAReplicaEndsNothing(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -115,7 +115,8 @@ func TestAReplicaEndsNothing(t *testing.T) {
 	})
 }
 
-// P16: a session that gets new ids is followed, from a guest's to a user's, and as long as the user is the same.
+// P16: a session that gets new ids is followed: from a guest to a user, and for as long as the user stays the
+// same.
 func TestAMovedSessionIsFollowed(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -134,7 +135,7 @@ func TestAMovedSessionIsFollowed(t *testing.T) {
 		for n := 11; n < 20; n++ {
 			moves(t, st, idOf(st, "ann", n-1), idOf(st, "ann", n), "ann")
 		}
-		for at := 10; at < 19; at += maxMoves { // it asks no more often than that at a time
+		for at := 10; at < 19; at += maxMoves { // one call follows no more ids than that
 			want := idOf(st, "ann", min(at+maxMoves, 19))
 			wantNow(t, st, first, want)
 			first = want
@@ -144,7 +145,7 @@ func TestAMovedSessionIsFollowed(t *testing.T) {
 	})
 }
 
-// While keys of Encryption are changed, a user's session may get another tag, and stays the user's.
+// While keys of Encryption are changed, a user's session may get another tag. It is still followed.
 func TestAMovedSessionIsFollowedWhileKeysChange(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, after := onPool(s.Pool(t, 8), encrypted(oldKey, newKey)), onPool(s.Pool(t, 8), encrypted(newKey, oldKey))
@@ -159,12 +160,13 @@ func TestAMovedSessionIsFollowedWhileKeysChange(t *testing.T) {
 					wantEnded(t, st, id, ErrGone)
 				}
 			}
-			wantEnded(t, stranger, id, ErrGone) // it cannot read where that leads
+			wantEnded(t, stranger, id, ErrGone) // it lacks the key that sealed the successor
 		}
 	})
 }
 
-// P16: Touch extends a session as a read does, a guest's by its own timeout, and never one that has ended.
+// P16: Touch extends a session as a read does, and a guest's session by its own timeout. It never extends a
+// session that has ended.
 func TestTouchExtendsWithoutReading(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -172,7 +174,7 @@ func TestTouchExtendsWithoutReading(t *testing.T) {
 		guest := Terms{TTL: time.Hour, GuestTTL: 20 * time.Minute, Lifetime: 24 * time.Hour}
 		must(t, st.CreateRecord(t.Context(), theID, Record{Data: make([]byte, 100_000), Created: time.Now(), Own: guest.Guest()}, guest))
 		ann := login(t, st, "ann", 1)
-		must(t, st.Touch(t.Context(), theID, guest)) // Redis knows the script now
+		must(t, st.Touch(t.Context(), theID, guest)) // from now on Redis has the script
 		for id, want := range map[string]time.Duration{theID: 20 * time.Minute, ann: time.Hour} {
 			s.Do(t, "PEXPIRE", st.recordKey(id), 50_000)
 			p.Forget()

@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// If plain commands find an unusual case, the script that follows has the rest of one round trip's
-// time, and not that time again.
+// If plain commands find an unusual case, a script follows. It has the rest of one round trip's time, not that
+// time again.
 func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
@@ -30,7 +30,7 @@ func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 			begun := time.Now()
 			wantError(t, name, do(t.Context(), st), ErrUnavailable)
 			if took := time.Since(begun); took != timeout {
-				t.Errorf("it took %v, want %v", took, timeout)
+				t.Errorf("both took %v, want %v", took, timeout)
 			}
 		}))
 	}

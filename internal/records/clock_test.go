@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// How late a copy comes, after the call that it copies has returned: 20 moments.
+// lateness says how late a copy comes, after the call that it copies has returned: 20 moments.
 var lateness = []time.Duration{
 	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
 	2 * time.Second, 5 * time.Second, 10 * time.Second, 19 * time.Second, 21 * time.Second, 29 * time.Second,
@@ -20,14 +20,15 @@ var lateness = []time.Duration{
 	time.Hour - time.Second, time.Hour + time.Second, 2 * time.Hour,
 }
 
-// clocks are the errors of a process's idea of Redis's clock.
+// clocks are the errors of what a process believes Redis's clock to be.
 var clocks = []time.Duration{-3 * time.Hour, -time.Second, 0, time.Second, 3 * time.Hour}
 
 // lasting are terms of a session that outlasts the latest copy.
 var lasting = Terms{TTL: 12 * time.Hour}
 
-// copied runs f for each clock and each moment, on users of their own: with a store whose clock is wrong,
-// and a function that lets the time pass and then repeats all that it has sent since of these scripts.
+// copied runs f for each clock and each lateness, with a user of its own. The store believes in a wrong clock.
+// The function copies waits until the copies are due, and then repeats all runs of these scripts that the store
+// has sent.
 func copied(t *testing.T, f func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()), scripts ...*scripting.Script) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -76,7 +77,7 @@ func isAlive(t *testing.T, st *Engine, id string) bool {
 	return err == nil
 }
 
-// A copy of EndUser ends nothing that has begun after it, however late it comes.
+// A copy of EndUser ends no session that began after it, however late the copy comes.
 func TestACopyOfEndUserEndsNothingThatBeganAfterIt(t *testing.T) {
 	copied(t, func(t *testing.T, s *redistest.Server, st *Engine, user string, copies func()) {
 		before, spared := loginFor(t, st, user, 1), loginFor(t, st, user, 2)
@@ -91,18 +92,18 @@ func TestACopyOfEndUserEndsNothingThatBeganAfterIt(t *testing.T) {
 		if isAlive(t, st, before) || !isAlive(t, st, renewed) || !isAlive(t, st, after) {
 			t.Errorf("alive: before %v, spared and renewed %v, after %v", isAlive(t, st, before), isAlive(t, st, renewed), isAlive(t, st, after))
 		}
-		_, err = st.EndUser(t.Context(), user, renewed, after) // which may forget the first one
+		_, err = st.EndUser(t.Context(), user, renewed, after) // this may make the mark forget the first EndUser
 		must(t, err)
 		last := loginFor(t, st, user, 5)
 		copies()
 		if !isAlive(t, st, renewed) || !isAlive(t, st, after) || !isAlive(t, st, last) {
-			t.Errorf("after two of them: renewed %v, after %v, last %v", isAlive(t, st, renewed), isAlive(t, st, after), isAlive(t, st, last))
+			t.Errorf("after two EndUsers: renewed %v, after %v, last %v", isAlive(t, st, renewed), isAlive(t, st, after), isAlive(t, st, last))
 		}
 	}, endAllScript)
 }
 
-// A copy of a login, or of the creation of a guest's session, does not bring back a session that
-// has ended, however late the copy comes, and however the session ended.
+// A copy of a login, or of the creation of a guest's session, brings back no session that has ended, however late
+// the copy comes, and however the session ended.
 func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, st *Engine, user, id string){
@@ -126,11 +127,11 @@ func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 				id := loginFor(t, st, user, 1)
 				end(t, st, user, id)
 				if copies(); isAlive(t, st, id) {
-					t.Error("it is alive")
+					t.Error("the copy has brought the session back")
 				}
 				all, err := st.ListUser(t.Context(), user, lasting)
 				if must(t, err); slices.ContainsFunc(all, func(l Listed) bool { return l.ID == id }) {
-					t.Error("it is on the list")
+					t.Error("the session is on the list")
 				}
 			}, loginScript)
 		})
@@ -145,15 +146,15 @@ func TestACopyOfABeginningBringsNothingBack(t *testing.T) {
 				must(t, st.Create(t.Context(), id, []byte("1"), lasting))
 				end(t, st, user, id)
 				if copies(); isAlive(t, st, id) {
-					t.Error("it is alive")
+					t.Error("the copy has brought the session back")
 				}
 			}, createScript)
 		})
 	}
 }
 
-// An expired session leaves no tombstone. A copy does not bring it back either, even if the process
-// believes Redis's clock to be ahead by so little that it goes unnoticed.
+// An expired session leaves no tombstone. A copy does not bring it back either, even if the process believes
+// Redis's clock to be so little ahead that the script accepts it.
 func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -174,7 +175,7 @@ func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 				must(t, st.CreateRecord(t.Context(), id, r, Terms{TTL: time.Second}))
 				lapse(time.Second + time.Millisecond)
 				if again(t, s, sent...); isAlive(t, st, id) {
-					t.Errorf("the session of %q is alive, and the clock was ahead by %v", user, ahead)
+					t.Errorf("the session of %q is alive again, with a clock that was ahead by %v", user, ahead)
 				}
 				must(t, st.Close())
 			}
@@ -182,9 +183,9 @@ func TestACopyBringsNothingBackThatHasTimedOut(t *testing.T) {
 	})
 }
 
-// A login is refused if its request had arrived before an EndUser was done. It is not refused if
-// the request came later, in any process, however wrong the process's clock is. A request from
-// before the time that Redis remembers is refused.
+// A login is refused if its request arrived before an EndUser was done. A login whose request came later is
+// accepted, in any process, however wrong the process's clock is. A request is also refused if it is older than
+// what Redis remembers.
 func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		for i, wrong := range clocks {
@@ -215,15 +216,15 @@ func TestALoginThatArrivedBeforeEndUserIsRefused(t *testing.T) {
 	})
 }
 
-// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. The
-// first login may be refused, since it is unknown whether its request came before the end.
+// After Redis's clock was set back by hours, a user whose sessions were ended can log in again. Only the first
+// login may be refused, since nobody knows whether its request came before the end.
 func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, early := process(t, s), WithLogin(t.Context(), &Login{Arrived: time.Now()})
 		login(t, st, "ann", 1)
 		lapse(time.Millisecond)
 		endAll(t, st)
-		// What Redis said then is three hours ahead of what it says now.
+		// The time that Redis noted is now three hours in the future.
 		tag, _, _ := cutTag(idOf(st, "ann", 1))
 		key := st.markKey(tag)
 		mark, _ := s.Get(t, key)
@@ -241,7 +242,7 @@ func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	})
 }
 
-// A session that EndUser spares may have a new id afterwards, in the same request, too.
+// A session that EndUser spares may get a new id afterwards, even in the request that called EndUser.
 func TestARenewAfterEndUserThatSparesItIsNotRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, early := process(t, s), time.Now()

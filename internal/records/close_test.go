@@ -10,15 +10,15 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Close ends all waits of requests at once, even if the pool is the caller's. A request that holds
-// a session cannot save it any more, later requests are refused, and the error tells why.
+// Close ends all waits of requests at once, even if the pool is the caller's. A request that holds a session can
+// no longer save it. Later requests are refused. The error says that the store was closed.
 func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
 		create(t, st, "0")
 		must(t, st.Create(t.Context(), newID, []byte("0"), Terms{}))
 		own, h := takeID(t, st, newID), take(t, other)
-		waiting := guests(t, st, 2, Terms{}) // one of them waits at Redis
+		waiting := guests(t, st, 2, Terms{}) // one of them competes in Redis, the other waits behind it
 		begun := time.Now()
 		for range 2 {
 			wantError(t, "Close", st.Close(), nil)
@@ -41,9 +41,9 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 			wantClosed(t, name, use(t.Context()))
 		}
 		if took := time.Since(begun); took > 0 {
-			t.Errorf("it took %v", took)
+			t.Errorf("the calls took %v", took)
 		}
-		save(t, h, "1") // which is another store's
+		save(t, h, "1") // held by another store
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P1: 50 requests in each of three processes write to one session at once, and no write is lost,
-// although Redis forgets its scripts all the time.
+// P1: 50 requests in each of three processes write to one session at once. No write is lost, although Redis
+// forgets its scripts all the time.
 func TestNoLostUpdate(t *testing.T) {
 	t.Parallel()
 	const processes, requests = 3, 50

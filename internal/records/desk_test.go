@@ -64,7 +64,7 @@ func begin(end func() error) *ending {
 	return e
 }
 
-// saving begins to save.
+// saving begins to save a hold.
 func saving(t *testing.T, h *Hold, data string) *ending {
 	return begin(func() error { return h.Save(t.Context(), []byte(data)) })
 }
@@ -80,7 +80,7 @@ func (e *ending) wantPending(t *testing.T) {
 	t.Helper()
 	select {
 	case <-e.done:
-		t.Errorf("it was answered before its commit: %v", e.err)
+		t.Errorf("the end of a hold returned before its commit: %v", e.err)
 	default:
 	}
 }
@@ -109,7 +109,7 @@ func atDesk(o Options, f func(t *testing.T, d *desk)) func(*testing.T) {
 	return func(t *testing.T) { eachDesk(t, o, f) }
 }
 
-// line puts requests in line behind one whose commit, of "1", is held back until it is let go.
+// line puts requests in line behind a request that saves "1". Its commit is held back until letGo.
 func (d *desk) line(t *testing.T, n int) (one *ending, waiting []*guest, letGo func()) {
 	t.Helper()
 	first := take(t, d.st)
@@ -118,7 +118,7 @@ func (d *desk) line(t *testing.T, n int) (one *ending, waiting []*guest, letGo f
 	return saving(t, first, "1"), waiting, letGo
 }
 
-// holdBack keeps the next commit from Redis until it is let go.
+// holdBack keeps the next commit from Redis until letGo.
 func (d *desk) holdBack(t *testing.T) (letGo func()) {
 	t.Helper()
 	before := d.count(commitScript)

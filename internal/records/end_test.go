@@ -8,9 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A destroyed id is dead at once, for all requests and all waiters. It is remembered for a minute:
-// a request that still comes with it is told that its session was ended. The id cannot be used
-// again.
+// A destroyed id is dead at once, for all requests and all waiters. For a minute, a request with that id learns
+// that its session was ended. The id cannot be used again.
 func TestDestroyLeavesTombstone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -24,7 +23,7 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 		}
 		wantGone(t, s, st)
 
-		// Being asked for does not make it last longer.
+		// Requests with the id do not extend the tombstone.
 		lapse(30 * time.Second)
 		wantGone(t, s, st)
 		if got := expiry(t, s, theRecord); got > 30*time.Second {
@@ -35,7 +34,8 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 	})
 }
 
-// However many requests wait for a session that has ended, the first of a process asks Redis, and all get its answer.
+// However many requests wait for a session that has ended, only the first of each process asks Redis. All get its
+// answer.
 func TestThoseThatWaitForAnEndedSessionLearnItTogether(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -50,7 +50,7 @@ func TestThoseThatWaitForAnEndedSessionLearnItTogether(t *testing.T) {
 			wantError(t, "Take of one that waited", g.err, ErrGone)
 		}
 		if n := tap.RoundTrips(); n > 3 { // the end, and a take with its script
-			t.Errorf("they made %d round trips, with that of the end", n)
+			t.Errorf("%d round trips, including the one that ended the session", n)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	})
 }
 
-// Renew moves the session to a new id, with its data and its age. The old id is dead.
+// Renew moves the session to a new id, with its data and its creation time. The old id is dead.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	const lifetime = 10 * time.Hour
@@ -157,7 +157,7 @@ func TestAnyBytes(t *testing.T) {
 	})
 }
 
-// End leaves a key as it is that holds no session, whatever its type.
+// End leaves a key unchanged if it holds no session, whatever its type.
 func TestEndLeavesWhatIsNoSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

@@ -13,8 +13,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A far client is far from Redis: each round trip takes a while. A command arrives even if its
-// sender has given up.
+// A far client is far from Redis: each round trip takes a while. A command arrives even if its sender has given
+// up.
 type far struct {
 	transport.Client
 	oneWay time.Duration
@@ -45,14 +45,14 @@ func openFar(t *testing.T, pool *redis.Pool, oneWay time.Duration, o Options) *E
 	return st
 }
 
-// P6: processes that compete for one session take turns, however many requests each of them has,
-// and however soon these give up or their clients go away. The process has the place in the queue,
-// and a request that gives up leaves it to the next in line.
+// P6: processes that compete for one session take turns, however many requests each has, and however soon these
+// give up or their clients leave. The place in the queue belongs to the process: a request that gives up leaves
+// it to the next in line.
 func TestABusyProcessGetsItsTurns(t *testing.T) {
 	t.Parallel()
 	for name, busy := range map[string]struct {
 		requests    int
-		wait, leave time.Duration // of a request, and after which its client goes away
+		wait, leave time.Duration // the LockWait of a request; when its client leaves
 	}{
 		"2 requests like the others": {2, time.Minute, time.Minute},
 		"40 requests that give up":   {40, 200 * time.Millisecond, time.Minute},
@@ -100,16 +100,16 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 	}
 }
 
-// P5: if a client leaves during the take, its request ends with that round trip and waits for no
-// other, although another request of its process waits for the lock that it has got.
+// P5: if a client leaves during the take, its request ends with that round trip. It waits for no other, even if
+// another request of its process waits for the lock that it has acquired.
 func TestAClientThatLeavesIsKeptByOneExchange(t *testing.T) {
 	const oneWay = 50 * time.Millisecond
 	o := patient
-	o.Lease = 5 * oneWay // of which so little is left after a round trip that the next needs one
+	o.Lease = 5 * oneWay // after a round trip, so little is left of it that the next hold needs a renewal
 	fakeTime(func(t *testing.T, s *redistest.Server) {
 		create(t, process(t, s), "0")
 		st := openFar(t, s.Pool(t, 8), oneWay, o)
-		_, err := st.Load(t.Context(), theID, Terms{}) // which dials
+		_, err := st.Load(t.Context(), theID, Terms{}) // dials
 		must(t, err)
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(oneWay/2, leave)

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P3: a holder that has lost its session to others cannot change it, whatever it does. Its write is
-// refused, and the error tells why.
+// P3: a holder that has lost its session to others cannot change it, whatever it does. Its write is refused, and
+// the error says why.
 func TestStaleHolderChangesNothing(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -61,7 +61,7 @@ func TestHolderThatWasCutOff(t *testing.T) {
 		<-lost.Done()
 		wantError(t, "the holder's context", context.Cause(lost), ErrLost)
 		if took := time.Since(begun); took > o.Lease+100*time.Millisecond {
-			t.Errorf("the next one had the session after %v, the lease is %v", took, o.Lease)
+			t.Errorf("the next holder had the session after %v, the lease is %v", took, o.Lease)
 		}
 		p.Inject(nil)
 		if err := stale.Destroy(t.Context()); !errors.Is(err, ErrLost) || errors.Is(err, ErrGone) {
@@ -74,8 +74,8 @@ func TestHolderThatWasCutOff(t *testing.T) {
 	})
 }
 
-// P7: MaxHold ends any hold, even that of a live holder. A holder that was told of the loss cannot
-// save any more, whatever Redis replies.
+// P7: MaxHold ends any hold, even that of a live holder. A holder that was told of the loss can no longer save,
+// whatever Redis replies.
 func TestHeldTooLong(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const most = 200 * time.Millisecond
@@ -85,7 +85,7 @@ func TestHeldTooLong(t *testing.T) {
 		h := takeBy(t, st, Terms{MaxHold: most})
 		next := take(t, st)
 		if took := time.Since(begun); took < most || took > most+510*time.Millisecond {
-			t.Errorf("the next one had it after %v, want %v", took, most)
+			t.Errorf("the next holder had the session after %v, want %v", took, most)
 		}
 		save(t, next, "next")
 		wantLoss(t, h.Save(t.Context(), []byte("stale")), "held for longer than MaxHold, which is 200ms")

@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A full Redis stores no record: an operation that would write one fails and tells why, and the
-// session is unchanged. Everything else works. See also the suite for clients.
+// A full Redis stores no record. An operation that would write one fails, says why, and leaves the session
+// unchanged. Everything else works. See also the suite for clients.
 func TestFullRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -36,7 +36,7 @@ func TestFullRedis(t *testing.T) {
 	wantData(t, s, "before")
 }
 
-// On a full Redis logins fail, but a user's sessions can be listed and ended: one of them, and all.
+// On a full Redis logins fail, but a user's sessions can be listed and ended, one or all.
 func TestFullRedisEndsUsersSessions(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -83,7 +83,7 @@ func TestFullRedisWhileProcessesWait(t *testing.T) {
 				wantError(t, "Touch", g.holds(t, "0").Touch(t.Context()), nil)
 			}
 			if took := time.Since(begun); took > 0 {
-				t.Errorf("it took %v", took)
+				t.Errorf("the turns took %v", took)
 			}
 			d.wantQuiet(t, "0")
 		}))

@@ -66,14 +66,14 @@ func tapped(t *testing.T, s *redistest.Server, o Options) (*Engine, *redistest.P
 	return onPool(p.Pool(t, 2), o), p
 }
 
-// knowing makes a store know Redis's clock, as after its first login. In a bubble that is the bubble's.
+// knowing makes a store know Redis's clock, as after its first login. In a bubble, that clock is the bubble's.
 func knowing(st *Engine) *Engine {
 	now := time.Now()
 	st.clock.learn(now.UnixMicro(), now)
 	return st
 }
 
-// lapse lets time pass: the work of a handler, say. In a bubble it is exact.
+// lapse lets time pass, for example for the work of a handler. In a bubble it is exact.
 func lapse(d time.Duration) { time.Sleep(d) }
 
 // create stores the session's first record.
@@ -82,7 +82,7 @@ func create(t *testing.T, st *Engine, data string) {
 	must(t, st.Create(t.Context(), theID, []byte(data), Terms{}))
 }
 
-// take takes the session, which must be free or become so.
+// take takes the session, waiting until it is free.
 func take(t *testing.T, st *Engine) *Hold {
 	t.Helper()
 	return takeBy(t, st, Terms{LockWait: time.Minute})
@@ -153,8 +153,7 @@ func expiry(t *testing.T, s *redistest.Server, key string) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// wantExpiry checks that key lives for want, up to half a minute less: the machine
-// may be busy.
+// wantExpiry checks that key lives for want, or up to half a minute less, since the machine may be busy.
 func wantExpiry(t *testing.T, s *redistest.Server, key string, want time.Duration) {
 	t.Helper()
 	if got := expiry(t, s, key); got > want || got < want-30*time.Second {
@@ -162,14 +161,14 @@ func wantExpiry(t *testing.T, s *redistest.Server, key string, want time.Duratio
 	}
 }
 
-// runs tells whether a command runs a script.
+// runs reports whether a command runs a script.
 func runs(cmd redistest.Command, script *scripting.Script) bool {
 	text := asSent(script)
 	return cmd.Name == "EVAL" && cmd.Args[0] == text ||
 		cmd.Name == "EVALSHA" && cmd.Args[0] == fmt.Sprintf("%x", sha1.Sum([]byte(text)))
 }
 
-// run returns a function that tells whether a command runs a script.
+// run returns a function that reports whether a command runs a script.
 func run(script *scripting.Script) func(redistest.Command) bool {
 	return func(cmd redistest.Command) bool { return runs(cmd, script) }
 }
@@ -190,7 +189,7 @@ func asSent(script *scripting.Script) string {
 	panic("learn comes first")
 }
 
-// learn makes Redis know all scripts, as it does after the first few requests.
+// learn makes Redis load all scripts, as the first few requests do.
 func learn(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for _, script := range []*scripting.Script{
@@ -198,7 +197,7 @@ func learn(t *testing.T, s *redistest.Server) {
 	} {
 		if _, known := sent.Load(script); !known {
 			p := redistest.NewProxy(t, s.Another(t))
-			// It fails, for lack of arguments.
+			// This fails, for lack of arguments.
 			_, _ = scripting.NewRunner(transport.NewRedigo(p.Pool(t, 1), time.Second), time.Second).Run(t.Context(), script, scripting.Keys{"a", "b", "c"})
 			for _, cmd := range p.Commands() {
 				if cmd.Name == "EVAL" {
@@ -214,11 +213,11 @@ func learn(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// once injects a fault into the next run of a script. It returns a function that lets a held
-// command go.
+// once injects a fault into the next run of a script. The function that it returns releases a command that the
+// fault holds.
 func once(t *testing.T, s *redistest.Server, p *redistest.Proxy, script *scripting.Script, fault redistest.Fault) (release func()) {
 	t.Helper()
-	learn(t, s) // else the next run may be an EVALSHA that only finds out
+	learn(t, s) // otherwise the next run may be an EVALSHA that Redis does not know
 	return onceFor(t, p, run(script), fault)
 }
 
@@ -268,8 +267,8 @@ func toldLost(t *testing.T, h *Hold) {
 	wantError(t, "the cause", context.Cause(ctx), ErrLost)
 }
 
-// writes are the ways in which a hold writes, uses those after which the session goes on under its
-// id, and ends all of them.
+// writes are the ends of a hold that write. uses are the ends after which the session goes on under its id. ends
+// are all of them.
 var (
 	writes = map[string]end{"Save": saves, "Destroy": destroys, "Renew": renews}
 	uses   = map[string]end{"Save": saves, "Touch": touches, "Release": releases}
@@ -326,7 +325,7 @@ func onPool(pool *redis.Pool, o Options) *Engine {
 	return New(owned{transport.NewRedigo(pool, cmp.Or(o.Timeout, lease.DefaultTimeout))}, o)
 }
 
-// An owned client is closed with its engine.
+// An owned client is closed by its engine.
 type owned struct{ *transport.Redigo }
 
 func (c owned) CloseWithStore() error { return c.Close() }

@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// wantNotFound checks that the session is unknown, and that a take leaves neither a lock nor a
-// record. So a forged id costs nothing and cannot be planted.
+// wantNotFound checks that the session is unknown, and that a take leaves neither a lock nor a record. So a
+// forged id costs nothing, and cannot be adopted.
 func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	t.Helper()
 	before := s.Keys(t)
@@ -22,13 +22,12 @@ func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	}
 }
 
-// P9: an id that Redis does not know takes no lock, and is not adopted.
+// P9: an id that Redis does not know leaves no lock and is not adopted.
 func TestUnknownIDLeavesNoTrace(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
 }
 
-// At the end of its lifetime a session has expired, even if Redis still has it because the terms
-// were longer when it was written.
+// At the end of its lifetime a session has expired, even if Redis still has it because earlier terms were longer.
 func TestLifetimeIsOver(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)

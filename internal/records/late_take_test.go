@@ -13,12 +13,12 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A client repeats a take whose connection broke. The first copy may reach Redis
-// much later, when the lock was given back and others have had it. It gives the lock to
-// a token that had it before, and so it must not give it the right to write as well.
+// A client repeats a take whose connection broke. The first copy may reach Redis much later, after the lock was
+// released and others have had it. It gives the lock to its token again, but must not give that token the right
+// to write.
 
-// P3: all commands of a request that has ended come again after others have written: each command
-// alone, and all in their order.
+// P3: all commands of a request that has ended are done again after others have written: each command alone, and
+// then all in their order.
 func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]func(string) string{"small": func(n string) string { return n }, "large": large} {
@@ -37,7 +37,7 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 					again(t, s, cmd)
 					wantData(t, s, text("4"))
 				}
-				s.Do(t, "DEL", theLock) // the leases of what came late have run out
+				s.Do(t, "DEL", theLock) // the leases that late takes have begun expire
 				again(t, s, late...)
 				wantData(t, s, text("4"))
 			})
@@ -45,8 +45,8 @@ func TestLateTakeAndCommitChangeNothing(t *testing.T) {
 	}
 }
 
-// P7: a take that comes again does not shorten the lock, which a later hold of the same process has extended meanwhile: no
-// other process acquires it while that hold lasts.
+// P7: a take is done again after a later hold of the same process has extended the lock. It does not shorten the
+// lock, so no other process acquires it while that hold lasts.
 func TestALateTakeDoesNotShortenTheLock(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -68,10 +68,9 @@ func TestALateTakeDoesNotShortenTheLock(t *testing.T) {
 	})
 }
 
-// A save is refused since the lock is lost, and the network has made copies of the take and of the
-// commit. The copies store what was refused if they come one after the other and no other write has
-// come since: the exception in the comment of Save. One copy alone does not, nor do both after
-// another write.
+// A save is refused since the lock is lost, and the network has made copies of the take and the commit. If both
+// copies are done in order, and there was no other write since, they store what was refused: this is the
+// exception in the comment of Save. One copy alone stores nothing, nor do both after another write.
 func TestCopiesOfARefusedSave(t *testing.T) {
 	for name, tt := range map[string]struct {
 		take, commit, written bool
@@ -91,13 +90,13 @@ func TestCopiesOfARefusedSave(t *testing.T) {
 			s.Do(t, "DEL", theLock) // it was evicted
 			err := h.Save(t.Context(), []byte("refused"))
 			if wantError(t, "Save", err, ErrLost); errors.Is(err, ErrUnavailable) {
-				t.Errorf("Save: %v: it is known what was done", err)
+				t.Errorf("Save: %v: the refusal is certain, so it must not be ErrUnavailable", err)
 			}
 			wantData(t, s, "0")
 			if tt.written {
 				save(t, take(t, other), "theirs")
 			}
-			lapse(3 * patient.Lease) // for so long the process sees to it that its token has no lock
+			lapse(3 * patient.Lease) // until then, sweeps release the lock if the take's token has it
 			for _, cmd := range p.Commands() {
 				if tt.take && takesLock(cmd) || tt.commit && runs(cmd, commitScript) {
 					again(t, s, cmd)
@@ -108,8 +107,8 @@ func TestCopiesOfARefusedSave(t *testing.T) {
 	}
 }
 
-// A proxy replies to the commit with its own error, although Redis has done the commit. So the
-// error tells that the write may be stored.
+// Redis has done the commit, but a proxy replies with an error of its own. The error of Save says that the write
+// may be stored.
 func TestAProxysErrorDoesNotSayThatNothingWasStored(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -138,8 +137,8 @@ func (m *mistaken) Do(ctx context.Context, key string, commands ...transport.Com
 	return replies, err
 }
 
-// The connection breaks with the SET of a take on its way. Another holder has the lock, so the
-// caller waits, and gives up. If SET comes after that, it leaves no lock.
+// The connection breaks while the SET of a take is under way. Another holder has the lock, so the caller waits,
+// and gives up. A SET that is done after that leaves no lock.
 func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -171,8 +170,8 @@ func (n notified) Subscribe(ctx context.Context, channel string) (transport.Subs
 	return n.past.Subscribe(ctx, channel)
 }
 
-// The network has made a copy of a take that waits for a session. The copy comes when the take has
-// returned. It may join the queue once more, but no process waits because of that empty place.
+// The network has made a copy of a take that waits for a session. The copy arrives after the take has returned.
+// It may join the queue again, but no process waits for that place, since no caller is behind it.
 func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -184,7 +183,7 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 			must(t, other.Create(t.Context(), id, []byte("0"), Terms{}))
 		}
 		another, holder := takeID(t, other, newID), take(t, other)
-		waiting := begin(func() error { // for another session: so its process listens
+		waiting := begin(func() error { // for another session, so that its process listens
 			h, err := st.Take(t.Context(), newID, Terms{LockWait: time.Minute})
 			if err == nil {
 				h.Release(t.Context())
@@ -209,7 +208,7 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 			save(t, holder, "1")
 			holder = take(t, other)
 			if time.Since(begun) > 100*time.Millisecond {
-				t.Errorf("request %d after it has waited for %v", n+1, time.Since(begun))
+				t.Errorf("take %d after the copy waited for %v", n+1, time.Since(begun))
 			}
 		}
 		save(t, holder, "1")
@@ -218,7 +217,7 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-// A take that is late by more than the patience of its caller leaves no lock either.
+// A take that reaches Redis after its caller has given up leaves no lock either.
 func TestTakeWithoutReply(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -228,7 +227,7 @@ func TestTakeWithoutReply(t *testing.T) {
 		_, err := st.Take(t.Context(), theID, Terms{})
 		wantError(t, "Take", err, ErrUnavailable)
 		if took := time.Since(begun); took != patient.Timeout {
-			t.Errorf("it took %v, the Timeout is %v", took, patient.Timeout)
+			t.Errorf("Take returned after %v, want the Timeout, %v", took, patient.Timeout)
 		}
 		release()
 		redistest.Eventually(t, "the lock is free", func() bool { return !s.Exists(t, theLock) })

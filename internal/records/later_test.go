@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// A record of a later format is not taken for a damaged one, whatever else its head has.
+// A record of a later format is not mistaken for a damaged one, whatever else is in its head.
 func TestARecordOfALaterFormat(t *testing.T) {
 	t.Parallel()
 	for stored, later := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// What becomes of sessions that are there when Lifetime is changed, as REDIS.md tells it.
+// These tests show what happens to existing sessions when Lifetime is changed, as REDIS.md describes it.
 
 var (
 	short = Terms{TTL: 30 * time.Minute, Lifetime: 2 * time.Hour}
@@ -34,7 +34,7 @@ func useUntil(t *testing.T, st *Engine, began time.Time, until time.Duration, te
 	return lasted
 }
 
-// beginBy begins a session by these terms. It is ann's if the id is.
+// beginBy begins a session by these terms: ann's, if the id is that of a user's session.
 func beginBy(t *testing.T, st *Engine, id string, terms Terms) string {
 	t.Helper()
 	r := Record{Data: []byte("0"), Created: time.Now()}
@@ -45,8 +45,8 @@ func beginBy(t *testing.T, st *Engine, id string, terms Terms) string {
 	return id
 }
 
-// Lifetime was raised: guests' sessions have the new one. A user's session has the old one, and at
-// most ten minutes more, unless it is renewed.
+// Lifetime was raised. A guest's session has the new one. A user's session has the old one, and at most ten
+// minutes more, unless it is renewed.
 func TestALifetimeThatIsRaised(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -67,9 +67,9 @@ func TestALifetimeThatIsRaised(t *testing.T) {
 	})
 }
 
-// If the user logs in again, the older session has the new Lifetime, too. But the next login after
-// the end of the old Lifetime takes the session off the list: it is not shown, and does not count.
-// EndUser still ends it.
+// If the user logs in again, the older session has the new Lifetime, too. But after the end of the old Lifetime,
+// the next login takes the older session off the list: it is not shown, and does not count. EndUser still ends
+// it.
 func TestALifetimeThatIsRaisedForAUserWhoLogsInAgain(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -88,8 +88,7 @@ func TestALifetimeThatIsRaisedForAUserWhoLogsInAgain(t *testing.T) {
 	})
 }
 
-// Lifetime was lowered: the new one counts for each session, from the next time that the session is
-// used or listed.
+// Lifetime was lowered. The new one counts for a session from the next time that it is used or listed.
 func TestALifetimeThatIsLowered(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -97,7 +96,7 @@ func TestALifetimeThatIsLowered(t *testing.T) {
 		guest, member := beginBy(t, st, theID, long), beginBy(t, st, idOf(st, "ann", 1), long)
 		lasted := useUntil(t, st, began, short.Lifetime+time.Minute, long, guest, member)
 		if len(lasted) != 2 || lasted[member] != short.Lifetime {
-			t.Fatalf("they lasted for %v", lasted)
+			t.Fatalf("the sessions lasted for %v", lasted)
 		}
 		for _, id := range []string{guest, member} {
 			_, err := st.Take(t.Context(), id, short)
@@ -109,7 +108,7 @@ func TestALifetimeThatIsLowered(t *testing.T) {
 		if len(list) > 0 || err != nil {
 			t.Errorf("listed: %v, %v", list, err)
 		}
-		// By a TTL at the latest it does not count either.
+		// At the latest after a TTL the session does not count against MaxSessions either.
 		refuse := short
 		refuse.MaxSessions, refuse.RefuseLogin = 1, true
 		lapse(short.TTL)

@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Which timeouts a load extends, and which it does not. A load without terms changes nothing,
-// however long the session's own application keeps the session.
+// These are the timeouts that a load extends, and those that it does not. A load without terms changes nothing,
+// however long the application keeps the session.
 func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	t.Parallel()
 	const month = 30 * 24 * time.Hour
@@ -40,7 +40,7 @@ func TestLoadPutsOffWhatMayBe(t *testing.T) {
 			"a tombstone":                {tombstone(0), ten, time.Minute, time.Minute, ErrGone},
 			"an old one":                 {tombstone(50 * time.Second), ten, 10 * time.Second, 10 * time.Second, ErrGone},
 			"one, and a short timeout":   {tombstone(50 * time.Second), short, 10 * time.Second, 10 * time.Second, ErrGone},
-			"one, and a minute":          {tombstone(50 * time.Second), minute, 10 * time.Second, 10 * time.Second, ErrGone},
+			"one, and a TTL of a minute": {tombstone(50 * time.Second), minute, 10 * time.Second, 10 * time.Second, ErrGone},
 			"one, by a clock ahead":      {tombstone(-time.Hour), ten, time.Minute, time.Minute, ErrGone},
 		} {
 			s.Do(t, "SET", theRecord, tt.stored, "PX", tt.had.Milliseconds())
@@ -81,8 +81,8 @@ func TestALoadWhoseRepliesChangePlacesKeepsTheTombstone(t *testing.T) {
 	})
 }
 
-// A session that is taken between the plain commands of a load and its script does not expire while
-// it is held, although the take saw a time to live that load.lua reverts.
+// A session is taken between the plain commands of a load and its script. It does not expire while it is held,
+// although load.lua takes back an extension that the take has relied on.
 func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -109,7 +109,7 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 	})
 }
 
-// crossed reads, and does what comes between the plain commands and the script.
+// crossed reads. It calls between after the plain commands and before the script.
 func crossed(t *testing.T, p *redistest.Proxy, between func(), read func() error) error {
 	t.Helper()
 	done := false
@@ -127,8 +127,8 @@ func crossed(t *testing.T, p *redistest.Proxy, between func(), read func() error
 	return err
 }
 
-// P4: a session that gets another id during a read stays known under the old one for a minute: what a logout with the old
-// cookie ends, and what a stream goes on with. Here it had nearly expired, and each read needs a script.
+// P4: a session gets another id during a read. The old id still leads to it for a minute, for a logout with the
+// old cookie and for a stream. Here the session had nearly expired, and each read needs a script.
 func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -144,7 +144,7 @@ func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 				h, err := other.Take(t.Context(), theID, terms)
 				must(t, err)
 				must(t, h.Renew(t.Context(), newID, []byte("1")))
-				if alsoRead { // its script is still to come
+				if alsoRead { // the script of that read is still to come
 					s.Do(t, "PEXPIRE", theRecord, terms.TTL.Milliseconds())
 				}
 			}, func() error { _, err := reader.Load(t.Context(), theID, terms); return err })
@@ -153,7 +153,7 @@ func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 				t.Errorf("a read that a Renew crosses%s leaves the tombstone %v", name, left)
 			}
 		}
-		// A session that was ended with others of its user gets its tombstone from the script itself.
+		// The script of the read itself turns a session that was ended with its user's others into a tombstone.
 		id := idOf(other, "ann", 1)
 		r := recordOfUser("ann")
 		r.Created = time.Now().Add(-40 * time.Minute)
@@ -167,8 +167,8 @@ func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 	})
 }
 
-// Nor does a read make a tombstone last longer, whatever the idle timeout: a client that polls with an old cookie is
-// forgotten, too.
+// A read does not extend a tombstone, whatever the idle timeout: an old cookie is forgotten even if its client
+// polls.
 func TestAReadDoesNotProlongATombstone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -191,7 +191,8 @@ func TestAReadDoesNotProlongATombstone(t *testing.T) {
 	})
 }
 
-// P12: a look at a session extends nothing, so there is nothing to undo: a visitor who comes meanwhile has all their time.
+// P12: a look at a session extends nothing and undoes nothing: the extension by a visitor who comes meanwhile
+// stays.
 func TestALookLeavesAVisitorsTime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -203,14 +204,14 @@ func TestALookLeavesAVisitorsTime(t *testing.T) {
 		err := crossed(t, p, func() {
 			_, err := visitor.Load(t.Context(), theID, terms)
 			must(t, err)
-		}, func() error { _, _, err := reader.Peek(t.Context(), theID, Terms{MaxBytes: 10}); return err }) // more needs the script
+		}, func() error { _, _, err := reader.Peek(t.Context(), theID, Terms{MaxBytes: 10}); return err }) // a larger record needs the script
 		wantError(t, "Peek", err, ErrTooLarge)
 		wantExpiry(t, s, theRecord, terms.TTL)
 	})
 }
 
-// P10: a load costs one round trip. It costs two near the end of a lifetime, and for the first
-// guest with an idle timeout of its own that a process meets.
+// P10: a load costs one round trip. It costs two near the end of a lifetime, and when a process meets the first
+// guest with an idle timeout of its own.
 func TestRoundTripsOfLoad(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -222,15 +223,15 @@ func TestRoundTripsOfLoad(t *testing.T) {
 			age   time.Duration
 			want  []int
 		}{
-			"young":                     {nil, ten, time.Hour, []int{1}},
-			"old":                       {nil, ten, 9*time.Hour + time.Minute, []int{2, 2}},
-			"TTL and Lifetime are one":  {nil, Terms{TTL: 10 * time.Hour, Lifetime: 10 * time.Hour}, 9 * time.Hour, []int{1}},
-			"a look, which puts it off": {nil, Terms{}, 9 * time.Hour, []int{1}},
-			"guests, by the terms":      {&Times{Idle: time.Minute}, guests, 0, []int{1, 1}},
-			"guests of others":          {&Times{Idle: time.Minute}, ten, 0, []int{2, 1, 1}},
-			"of more than 31 years":     {&Times{Idle: 40 * 365 * 24 * time.Hour}, guests, 0, []int{1, 1}},
-			"remembered":                {&Times{Until: time.Now().Add(720 * time.Hour)}, ten, 0, []int{1, 1}},
-			"a look at a guest":         {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, 0, []int{1, 1}},
+			"young":                    {nil, ten, time.Hour, []int{1}},
+			"old":                      {nil, ten, 9*time.Hour + time.Minute, []int{2, 2}},
+			"TTL and Lifetime are one": {nil, Terms{TTL: 10 * time.Hour, Lifetime: 10 * time.Hour}, 9 * time.Hour, []int{1}},
+			"a look extends nothing":   {nil, Terms{}, 9 * time.Hour, []int{1}},
+			"guests, by the terms":     {&Times{Idle: time.Minute}, guests, 0, []int{1, 1}},
+			"guests of others":         {&Times{Idle: time.Minute}, ten, 0, []int{2, 1, 1}},
+			"of more than 31 years":    {&Times{Idle: 40 * 365 * 24 * time.Hour}, guests, 0, []int{1, 1}},
+			"remembered":               {&Times{Until: time.Now().Add(720 * time.Hour)}, ten, 0, []int{1, 1}},
+			"a look at a guest":        {&Times{Idle: time.Minute}, Terms{GuestTTL: time.Minute}, 0, []int{1, 1}},
 		} {
 			st, p := tapped(t, s, patient)
 			s.Do(t, "DEL", theRecord)

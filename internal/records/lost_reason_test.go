@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// losses are what others may do to a session that is held, and what its holder then learns.
+// losses are what others may do to a held session, and what its holder then learns.
 var losses = map[string]struct {
 	lose func(t *testing.T, s *redistest.Server)
 	why  string
@@ -33,7 +33,7 @@ var losses = map[string]struct {
 		s.Do(t, "SET", theRecord, formatTombstone(theRevision, time.Now(), nil))
 	}, "another request has ended the session"},
 	"the record is deleted": {func(t *testing.T, s *redistest.Server) { s.Do(t, "DEL", theRecord) }, "the session's record is gone"},
-	"the record is no more a string": {func(t *testing.T, s *redistest.Server) {
+	"the record is no longer a string": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "DEL", theRecord)
 		s.Do(t, "LPUSH", theRecord, "x")
 	}, "another request has changed the session"},
@@ -44,13 +44,13 @@ func wantLoss(t *testing.T, err error, why string) {
 	t.Helper()
 	wantError(t, "the error", err, ErrLost)
 	if errors.Is(err, ErrUnavailable) {
-		t.Errorf("%v: nothing was stored, for certain", err)
+		t.Errorf("%v: it is certain that nothing was stored", err)
 	}
 	wantMessage(t, err, []string{why})
 }
 
-// P7: the context of a request that has lost its session tells why, too: what the next renewal
-// finds, by half of the lease. If only the record was lost, the lock is free soon after that.
+// P7: the context of a request that has lost its session says why: what the renewal finds, by half of the lease.
+// If only the record was lost, the lock is free soon after that.
 func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
@@ -65,14 +65,14 @@ func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 			wantError(t, "the context", lost.Err(), context.Canceled)
 			wantLoss(t, context.Cause(lost), loss.why)
 			if holder, _ := s.Get(t, theLock); holder == token {
-				t.Error("the lock is still the loser's")
+				t.Error("the lock still has the lost hold's token")
 			}
 			wantLoss(t, h.Save(t.Context(), []byte("3")), loss.why)
 		}))
 	}
 }
 
-// Text that another party has chosen makes no error long, or longer than a line.
+// Text from outside makes no error long, or longer than a line.
 func TestErrorsAreShort(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const junk = "x\n\x1b[2J"
@@ -99,9 +99,9 @@ func TestErrorsAreShort(t *testing.T) {
 	})
 }
 
-// A hold is lost while the commit of the hold before it is under way. The earlier hold was in time,
-// so its version is stored, and Save succeeds. The lock, which the commit has given to the lost
-// hold, is free soon.
+// A hold is lost while the commit of the hold before it is under way. The earlier hold ended in time, so its
+// version is stored, and its Save succeeds. The commit has given the lock to the lost hold, but the lock is free
+// soon.
 func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)
@@ -118,7 +118,7 @@ func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 	})
 }
 
-// A lateClient gets the reply to one script only when late is closed, and then as an error.
+// A lateClient delays the reply to one script until late is closed, and then returns an error instead.
 type lateClient struct {
 	*transport.Redigo
 	next atomic.Bool // the next script is that one
@@ -134,9 +134,8 @@ func (c *lateClient) Do(ctx context.Context, key string, commands ...transport.C
 	return replies, err
 }
 
-// A commit is done, but its reply is lost, so late that the lease of the next hold has expired and
-// another process has the session. Then the repetition is refused. The error tells that the commit
-// may be stored, and it is.
+// A commit is done, but its reply is lost so late that the lease of the next hold has expired and another process
+// has the session. The repetition is refused. The error says that the commit may be stored, and it is.
 func TestACommitMayBeStoredThatOutlastsItsLease(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -160,8 +159,8 @@ func TestACommitMayBeStoredThatOutlastsItsLease(t *testing.T) {
 	})
 }
 
-// A hold that is used after its end changes nothing. Its error tells that the hold has ended, and
-// not that the lock was lost.
+// A hold that is used after its end changes nothing. The error says that the hold has ended, not that the lock
+// was lost.
 func TestAHoldIsGivenBackOnce(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that nothing outlives the engines: no watchdog, no sweep. Whenever a tenure gives up its
-// mutex, its invariants hold.
+// TestMain checks that no goroutine outlives the engines, not even a sweep, and that the invariants of a tenure hold
+// whenever its mutex is unlocked.
 func TestMain(m *testing.M) {
 	checked = func(t *tenure) {
 		if broken := t.check(); broken != "" {

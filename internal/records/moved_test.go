@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Whoever comes with an id that Renew has moved learns which id the session has now, within a minute. An id
-// that was ended otherwise leads nowhere.
+// A request with an id that Renew has moved learns the new id, within a minute. An id that was ended otherwise
+// leads nowhere.
 func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"plain": patient, "sealed": encrypted(newKey, oldKey)} {
@@ -53,8 +53,8 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 	}
 }
 
-// An id that has moved leads to its successor for a minute, even if its tombstone lives for longer: the request that
-// read it plainly, which extended its life, may be gone before that is undone.
+// An id that has moved leads to its successor for a minute, even if its tombstone lives longer: a plain read has
+// extended the tombstone, and the request may end before that is undone.
 func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -81,7 +81,8 @@ func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
 	})
 }
 
-// A process whose clock is ahead by hours still learns where an id has moved: only Redis's clock counts.
+// A tombstone with at most a minute left names the successor, whatever its time. With more left, its time
+// decides.
 func TestWhatATombstoneSaysAsTimePasses(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -91,8 +92,8 @@ func TestWhatATombstoneSaysAsTimePasses(t *testing.T) {
 	}{
 		{time.Second, tombstoneTime, true},
 		{time.Hour, tombstoneTime, true}, // Redis's clock was set
-		{time.Second, time.Hour, true},   // another process is just reading it
-		{time.Hour, time.Hour, false},    // nobody has undone that
+		{time.Second, time.Hour, true},   // another process has just read it
+		{time.Hour, time.Hour, false},    // the extension by a read was never undone
 	} {
 		tombstone := formatTombstone("ABCDEFGHIJKLMNOP", now.Add(-c.ago), nameSuccessor(nil, newID))
 		if _, moved := errors.AsType[*Moved](whyGone(tombstone, c.left, nil, now)); moved != c.moved {

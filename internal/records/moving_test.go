@@ -14,12 +14,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A laggard is a client of a Redis that is slow from a moment on, and does one round trip at a
-// time.
+// A laggard is a client of a Redis that can become slow, and then handles one round trip at a time.
 type laggard struct {
 	transport.Client
 	lag time.Duration
-	// refuses makes the replies of a Redis that puts a round trip off for as long; nil: its replies are late.
+	// refuses returns the replies of a Redis that refuses a round trip until the lag has passed. If it is nil,
+	// the replies are late instead.
 	refuses func(c transport.Client, key string, commands []transport.Command) []any
 
 	mu    sync.Mutex // guards the rest
@@ -48,7 +48,7 @@ func (l *laggard) Do(ctx context.Context, key string, commands ...transport.Comm
 	return l.Client.Do(ctx, key, commands...)
 }
 
-// Subscribe implements [transport.Client]. It takes its time, too.
+// Subscribe implements [transport.Client]. While Redis lags, it does not return in time.
 func (l *laggard) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
 	if late, putOff := l.now(); late || putOff {
 		<-ctx.Done()
@@ -56,13 +56,13 @@ func (l *laggard) Subscribe(ctx context.Context, channel string) (transport.Subs
 	return l.Client.Subscribe(ctx, channel)
 }
 
-// settle lets what requests have left be cleaned up.
+// settle ends the lag, and waits until nothing is left of the requests.
 func (l *laggard) settle() {
 	l.set(false)
 	lapse(time.Minute)
 }
 
-// now returns the state that a round trip finds now.
+// now returns how a round trip fares now.
 func (l *laggard) now() (late, putOff bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *laggard) now() (late, putOff bool) {
 
 var errRehashing = errors.New("TRYAGAIN Multiple keys request during rehashing of slot")
 
-// rehashing is a slot on its way from one node to another: the record is at the old one, and a lock that
-// is free comes into being at the new one.
+// rehashing replies like a slot that moves from one node to another: the old node has the record, and the new
+// node creates a lock that was free.
 func rehashing(c transport.Client, key string, commands []transport.Command) []any {
 	replies := make([]any, len(commands))
 	for i, command := range commands {
@@ -105,9 +105,8 @@ func lagging(t *testing.T, s *redistest.Server, o Options) (*Engine, *laggard) {
 	return st, l
 }
 
-// A request takes at most LockWait and one and a quarter Timeouts, even if each round trip takes
-// nearly a Timeout, or is put off for as long: its own, that of the request before it, and both
-// commits.
+// A request takes at most LockWait and one and a quarter Timeouts. That holds even if each round trip is late, or
+// is refused, for nearly a Timeout: its own, the one of the request before it, and both commits.
 func TestARequestIsOverInTime(t *testing.T) {
 	t.Parallel()
 	const wait, timeout = 10 * time.Second, 2 * time.Second
@@ -116,15 +115,15 @@ func TestARequestIsOverInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var longest time.Duration
-			late := 0 // were late, and answered all the same
+			late := 0 // requests that succeeded after their LockWait
 			for turn := range 8 {
-				lag, login := timeout/2+time.Duration(turn)*timeout/16, turn%3 // which request is one
+				lag, login := timeout/2+time.Duration(turn)*timeout/16, turn%3 // login: the request that logs in
 				for free := wait - 2*timeout; free < wait; free += timeout / 4 {
 					redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 						o := Options{Timeout: timeout}
 						st, l := lagging(t, s, o)
 						create(t, st, "first")
-						takeBy(t, st, Terms{TTL: time.Second}).Release(t.Context()) // Redis knows the scripts
+						takeBy(t, st, Terms{TTL: time.Second}).Release(t.Context()) // from now on Redis has the scripts
 						other := take(t, onPool(s.Pool(t, 2), o))
 						l.lag, l.refuses = lag, refuses
 						var all sync.WaitGroup
@@ -159,15 +158,15 @@ func TestARequestIsOverInTime(t *testing.T) {
 				}
 			}
 			if longest > most || late == 0 {
-				t.Errorf("the longest took %v, want at most %v; %d were late", longest, most, late)
+				t.Errorf("the longest request took %v, want at most %v; %d succeeded late", longest, most, late)
 			}
 		})
 	}
 }
 
-// If a slot is on its way to another node for longer than a Timeout, the requests for its sessions
-// wait until they give up, and nothing else happens. A request that gets the session then has it
-// for a whole lease, however long ago its token came into the lock.
+// A slot moves to another node for longer than a Timeout. The requests for its sessions wait until they give up,
+// and nothing else happens. A request that gets the session has it for a whole lease, however long its token has
+// been in the lock.
 func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, moves := range []time.Duration{2400 * time.Millisecond, 5 * time.Second} {
@@ -187,10 +186,10 @@ func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 						return
 					}
 					if took := time.Since(begun); i == 0 && took > moves+100*time.Millisecond {
-						t.Errorf("it waited for %v", took)
+						t.Errorf("the request waited for %v", took)
 					}
 					if i == 0 {
-						lapse(200 * time.Millisecond) // it was not extended yet
+						lapse(200 * time.Millisecond) // the lease was not extended yet
 						_, err = onPool(s.Pool(t, 1), o).Take(t.Context(), theID, Terms{LockWait: 1})
 						wantError(t, "another process", err, ErrTimeout)
 					}
@@ -206,7 +205,7 @@ func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A request that gives up tells why it had to wait.
+// A request that gives up says why it had to wait.
 func TestASlotThatMovesForTooLong(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, l := lagging(t, s, Options{Timeout: 2 * time.Second})
@@ -221,7 +220,7 @@ func TestASlotThatMovesForTooLong(t *testing.T) {
 				t.Error(err)
 			}
 			if took, most := time.Since(begun), max(wait, 2*time.Second)+250*time.Millisecond; took < wait || took > most {
-				t.Errorf("with a patience of %v it took %v", wait, took)
+				t.Errorf("with a LockWait of %v the request took %v", wait, took)
 			}
 		}
 		l.settle()

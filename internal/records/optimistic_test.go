@@ -36,8 +36,7 @@ func saveLoaded(t *testing.T, st *Engine, read Record, data string) {
 	}
 }
 
-// A loaded session is saved in one round trip, whatever its size, and nothing else is left in
-// Redis.
+// A loaded session is saved in one round trip, whatever its size. Nothing else is left in Redis.
 func TestSaveLoaded(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -62,23 +61,23 @@ func TestSaveLoaded(t *testing.T) {
 	})
 }
 
-// P1: nothing is saved over a record that another request has written, nor while the session is
-// held, nor ahead of waiters. The record stays as it is.
+// P1: a save without a lock is refused if another request has written the record, holds the session, or waits for
+// it. The record stays unchanged.
 func TestSaveLoadedIsRefused(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
 		st := process(t, s)
 		for name, meanwhile := range map[string]func(read Record){
-			"another has written":        func(Record) { save(t, take(t, st), "2") },
-			"another has saved likewise": func(read Record) { saveLoaded(t, st, read, "2") },
-			"another has ended it":       func(Record) { _ = take(t, st).Destroy(t.Context()) },
-			"it has run out":             func(Record) { s.Do(t, "DEL", theRecord) },
-			"it is another type":         func(Record) { s.Do(t, "DEL", theRecord); s.Do(t, "LPUSH", theRecord, "x") },
-			"another holds it":           func(Record) { s.Do(t, "SET", theLock, "x", "PX", 60_000) },
-			"a list is in the lock":      func(Record) { s.Do(t, "LPUSH", theLock, "x") },
-			"it is a process's turn":     func(Record) { s.Do(t, "SET", theLock, "latchkey:wake:p/1", "PX", 60_000) },
-			"processes wait":             func(Record) { s.Do(t, "SET", theQueue, "latchkey:wake:p/1 ", "PX", 60_000) },
+			"another has written":              func(Record) { save(t, take(t, st), "2") },
+			"another has saved without a lock": func(read Record) { saveLoaded(t, st, read, "2") },
+			"another has ended it":             func(Record) { _ = take(t, st).Destroy(t.Context()) },
+			"the session has expired":          func(Record) { s.Do(t, "DEL", theRecord) },
+			"the record has another type":      func(Record) { s.Do(t, "DEL", theRecord); s.Do(t, "LPUSH", theRecord, "x") },
+			"another holds it":                 func(Record) { s.Do(t, "SET", theLock, "x", "PX", 60_000) },
+			"a list is in the lock":            func(Record) { s.Do(t, "LPUSH", theLock, "x") },
+			"it is the turn of a process":      func(Record) { s.Do(t, "SET", theLock, "latchkey:wake:p/1", "PX", 60_000) },
+			"processes wait":                   func(Record) { s.Do(t, "SET", theQueue, "latchkey:wake:p/1 ", "PX", 60_000) },
 		} {
 			for _, data := range []string{"1", large("1")} {
 				s.Do(t, "DEL", theRecord, theLock, theQueue)
@@ -101,7 +100,7 @@ func TestSaveLoadedIsRefused(t *testing.T) {
 	})
 }
 
-// stored returns what is at the record's key, or the error where that is no string.
+// stored returns what is at the record's key, or Redis's error if that is not a string.
 func stored(t *testing.T, s *redistest.Server) string {
 	t.Helper()
 	c := s.Pool(t, 1).Get()
@@ -110,9 +109,8 @@ func stored(t *testing.T, s *redistest.Server) string {
 	return fmt.Sprint(found, err)
 }
 
-// If the connection breaks, the write is repeated. If another request has written before the
-// repetition, it is unknown whether the first try was done, and the error tells so. The write is
-// not done twice.
+// If the connection breaks, the write is repeated, but it is not done twice. If another request has written
+// before the repetition, nobody knows whether the first try was done. The error says so.
 func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -120,14 +118,14 @@ func TestARepeatedWriteAfterAnotherWrote(t *testing.T) {
 		other := process(t, s)
 		for name, tt := range map[string]struct {
 			script *scripting.Script
-			fault  redistest.Fault // that befalls the first try
+			fault  redistest.Fault // of the first try
 			locked bool
 			err    error
 			want   string
 		}{
-			"under the lock, done":       {commitScript, redistest.DropReply, true, ErrLost, "1+2"},
-			"without it, done":           {optimisticScript, redistest.DropReply, false, ErrConflict, "1+2"},
-			"without it, and not so far": {optimisticScript, redistest.DropCommand, false, ErrConflict, "0+2"},
+			"under the lock, done": {commitScript, redistest.DropReply, true, ErrLost, "1+2"},
+			"without it, done":     {optimisticScript, redistest.DropReply, false, ErrConflict, "1+2"},
+			"without it, not done": {optimisticScript, redistest.DropCommand, false, ErrConflict, "0+2"},
 		} {
 			s.Do(t, "DEL", theRecord)
 			create(t, other, "0")
@@ -172,7 +170,7 @@ func TestSaveLoadedRefusesWhatCannotBeSaved(t *testing.T) {
 		wantError(t, "over a record that was not loaded", err, ErrConflict)
 		wantData(t, s, "0")
 		if (Record{}).Same(Record{}) {
-			t.Error("two records that do not exist are the same")
+			t.Error("two zero records count as the same")
 		}
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// After a failover, open connections stay with the old master, which is a replica now. Its word
-// must not count: a session that it does not know may exist.
+// After a failover, open connections still lead to the old master, which is a replica now. Its reply does not
+// count: a session that it does not know may exist.
 func TestDemotedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	create(t, process(t, s), "before")
-	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there: it keeps its data
+	s.Do(t, "REPLICAOF", "127.0.0.1", "1") // nobody is there, so it keeps its data
 
 	st := opened(t, s.URL, Options{Prefix: "app:", Timeout: 100 * time.Millisecond})
 	for what, try := range map[string]func(id string) error{
@@ -29,8 +29,8 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// While a failover goes on, the address still leads to the old master. Requests wait then, until it leads to a
-// master again: a connection to a replica is closed.
+// During a failover, the address still leads to the old master. Connections to a replica are closed, and requests
+// wait until the address leads to a master again.
 func TestRequestsWaitForAFailover(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -53,9 +53,8 @@ func TestRequestsWaitForAFailover(t *testing.T) {
 	wantData(t, s, "after")
 }
 
-// Ping fails on a cluster that the client cannot use, whichever node it asks, and the error tells
-// what to do. The keys of Ping are spread over the slots, so that a node is detected that lacks an
-// eighth of the slots or more, in one piece.
+// Ping fails on a cluster that the client cannot use, whichever node it asks, and says what to do. The keys of
+// Ping are spread over the slots. So Ping notices a node that lacks an eighth of all slots in one piece.
 func TestPingOfACluster(t *testing.T) {
 	t.Parallel()
 	const parts, slots = len(pinged), 16384

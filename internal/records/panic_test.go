@@ -16,10 +16,10 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// What a client does wrong.
+// bugs are what a client does wrong.
 var bugs = map[string]func(){"a panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}
 
-// A buggy client does something wrong once, before or after a round trip.
+// A buggy client fails once, before or after a round trip.
 type buggy struct {
 	transport.Client
 	before, after atomic.Pointer[func()]
@@ -37,8 +37,8 @@ func (b *buggy) Do(ctx context.Context, key string, commands ...transport.Comman
 	return replies, err
 }
 
-// eachBug runs f in fake time for each thing that a client may do wrong, with a new session that has
-// "0" in it. arm makes the next round trip go wrong.
+// eachBug runs f in fake time for each bug of a client, with a new session that has "0" in it. arm makes the next
+// round trip fail.
 func eachBug(t *testing.T, o Options, f func(t *testing.T, s *redistest.Server, st *Engine, panics bool, arm func())) {
 	t.Helper()
 	for name, bug := range bugs {
@@ -59,7 +59,7 @@ func eachBug(t *testing.T, o Options, f func(t *testing.T, s *redistest.Server, 
 	}
 }
 
-// returned reports whether f returns: it may panic, or call Goexit.
+// returned reports whether f returns, instead of panicking or calling Goexit.
 func returned(f func()) (ok bool) {
 	done := make(chan struct{})
 	go func() {
@@ -72,8 +72,8 @@ func returned(f func()) (ok bool) {
 	return ok
 }
 
-// wantServed checks that the session is free within a second, though a lease lasts for a minute, and can
-// be used.
+// wantServed checks that the session is free within a second, although a lease lasts for a minute, and that it
+// can be used.
 func wantServed(t *testing.T, st *Engine) {
 	t.Helper()
 	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Second})
@@ -81,12 +81,12 @@ func wantServed(t *testing.T, st *Engine) {
 		err = h.Save(t.Context(), []byte("next"))
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
-		t.Errorf("the next one: %v", err)
+		t.Errorf("the next request: %v", err)
 	}
 }
 
-// P7: if a client panics or ends its goroutine while a hold ends, that fails the hold, and those
-// that built on it. The others in line go on.
+// P7: if a client panics or ends its goroutine while a hold ends, that hold fails, and so do the holds that built
+// on it. The other requests in line go on.
 func TestAClientPanicsAtTheEnd(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -102,9 +102,10 @@ func TestAClientPanicsAtTheEnd(t *testing.T) {
 						wantError(t, name, err, ErrUnavailable)
 					}
 				})
-				// A session that goes on is handed on at once, and the next one may be the one that commits.
+				// A session that goes on is passed on at once, so another hold may send the commit, and meet the
+				// bug.
 				if !ended && panics {
-					t.Error("it has not returned")
+					t.Error("the end of the hold did not return")
 				}
 				var all sync.WaitGroup
 				for i, g := range waiting {
@@ -112,20 +113,20 @@ func TestAClientPanicsAtTheEnd(t *testing.T) {
 						<-g.came
 						if g.err != nil {
 							if !errors.Is(g.err, ErrGone) {
-								t.Errorf("who waits: %v", g.err)
+								t.Errorf("Take of a waiter: %v", g.err)
 							}
 							return
 						}
 						returned(func() {
 							if err := g.hold.Save(t.Context(), fmt.Append(nil, i)); err != nil && !errors.Is(err, ErrUnavailable) {
-								t.Errorf("who waits: %v", err)
+								t.Errorf("Save of a waiter: %v", err)
 							}
 						})
 					})
 				}
 				all.Wait()
 				if took := time.Since(begun); took > time.Second {
-					t.Errorf("those who wait had the session after %v", took)
+					t.Errorf("the waiters were done after %v", took)
 				}
 				wantServed(t, st)
 			})
@@ -133,7 +134,7 @@ func TestAClientPanicsAtTheEnd(t *testing.T) {
 	}
 }
 
-// The same while the lock is taken.
+// P7: a client fails likewise while the lock is taken.
 func TestAClientPanicsAtTheTake(t *testing.T) {
 	eachBug(t, patient, func(t *testing.T, _ *redistest.Server, st *Engine, panics bool, arm func()) {
 		arm()
@@ -142,14 +143,14 @@ func TestAClientPanicsAtTheTake(t *testing.T) {
 			wantError(t, "Take", err, ErrUnavailable)
 		})
 		if ended != panics {
-			t.Errorf("it has returned: %v", ended)
+			t.Errorf("Take has returned: %v", ended)
 		}
 		wantServed(t, st)
 	})
 }
 
-// The same in the timer that extends the lease, where a panic would end the process. The holder
-// goes on; if the goroutine has ended, for as long as the lease lasts.
+// P7: a client fails likewise in the timer that extends the lease, where a panic would end the process. The
+// holder goes on. If the goroutine has ended, the holder goes on until its lease ends.
 func TestAClientPanicsAtTheRenewal(t *testing.T) {
 	o := patient
 	o.Lease = 30 * time.Second
@@ -176,19 +177,19 @@ func TestAClientPanicsAtTheRenewal(t *testing.T) {
 	})
 }
 
-// The same in a sweep.
+// P7: a client fails likewise in a sweep.
 func TestAClientPanicsInASweep(t *testing.T) {
 	eachBug(t, patient, func(t *testing.T, s *redistest.Server, st *Engine, panics bool, arm func()) {
 		h := take(t, st)
 		arm()
 		returned(func() { saves(t.Context(), h) })
-		arm() // what sweeps the lock goes wrong as well
+		arm() // the sweep of the lock fails as well
 		redistest.Elapse(patient.Lease)
 		wantServed(t, st)
 	})
 }
 
-// A bad Content cannot be encoded, or not even measured.
+// A badContent fails when it is encoded, or when it is measured.
 type badContent struct{ size, text func() }
 
 func (c badContent) Size() int {
@@ -205,14 +206,14 @@ func (c badContent) AppendTo(b []byte) []byte {
 	return append(b, '9')
 }
 
-// A Content that panics fails the hold that saves it, and the holds that built on it, since their round trip may
-// encode the Content. Holds that ended before are not harmed, and the session is free afterwards.
+// A Content that panics fails the hold that saves it. It also fails the holds that built on that one, since their
+// round trip may encode the Content. Earlier holds are not harmed, and the session is free afterwards.
 func TestAContentPanics(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name+" while it is measured", atDesk(patient, func(t *testing.T, d *desk) {
 			h := take(t, d.st)
 			if returned(func() { h.SaveContent(t.Context(), badContent{size: bug}) }) {
-				t.Error("it has returned")
+				t.Error("Save has returned")
 			}
 			wantServed(t, d.st)
 			d.wantQuiet(t, "next")
@@ -229,10 +230,10 @@ func TestAContentPanics(t *testing.T) {
 			letGo()
 			wantError(t, "who ended before", one.wait(), nil)
 			errs := []error{bad.wait(), read.wait()}
-			if name != "a panic" { // it has ended the goroutine of one of them, which sent the commit of both
+			if name != "a panic" { // Goexit ended one goroutine, which had sent the commit for both
 				errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 				if len(errs) != 1 {
-					t.Errorf("errors of one of them: %v", errs)
+					t.Errorf("errors %v, want one, from the goroutine that goes on", errs)
 				}
 			}
 			for _, err := range errs {

@@ -15,13 +15,14 @@ func quiet(t *testing.T, st *Engine, terms Terms) *Hold {
 	return takeBy(t, st, terms)
 }
 
-// P12: a job does not extend the idle timeout of a session, however the job ends. If the session
-// would expire sooner, it outlasts the lock, and no more. When the lock is released, it expires when it would have.
+// P12: a job does not extend the idle timeout of a session, however the job ends. If the session would expire
+// sooner than the lock, it is made to outlast the lock, and no more. When the lock is released, the session
+// expires when it would have.
 func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
-		for _, left := range []time.Duration{5 * time.Minute, 5 * time.Second} { // the latter is taken by a script
+		for _, left := range []time.Duration{5 * time.Minute, 5 * time.Second} { // the latter needs the script
 			for name, end := range uses {
 				s.Do(t, "FLUSHALL")
 				create(t, st, "0")
@@ -37,7 +38,7 @@ func TestAQuietHoldDoesNotProlongTheSession(t *testing.T) {
 	})
 }
 
-// P12: jobs that come one after another do not keep a session alive that its visitor has left.
+// P12: jobs one after another do not keep a session alive that its visitor has left.
 func TestAJobEachMomentDoesNotKeepTheSession(t *testing.T) {
 	for use, end := range uses {
 		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
@@ -55,9 +56,10 @@ func TestAJobEachMomentDoesNotKeepTheSession(t *testing.T) {
 	}
 }
 
-// P12: a visitor who comes while a job has the lock extends the idle timeout, however short the session's timeouts are.
+// P12: a visitor who comes while a job has the lock extends the idle timeout, however short the session's
+// timeouts are.
 func TestAJobLeavesTheTimeOfAVisitorWhoComesMeanwhile(t *testing.T) {
-	little := patient.Lease + outlast + 2*time.Second // more than the lock may last
+	little := patient.Lease + outlast + 2*time.Second // longer than the lock may last
 	for name, terms := range map[string]Terms{
 		"long": {}, "short": {TTL: 10 * time.Second}, "little": {TTL: little},
 		"short Lifetime": {TTL: 10 * time.Second, Lifetime: 20 * time.Second}, "little Lifetime": {TTL: time.Minute, Lifetime: little},
@@ -86,15 +88,15 @@ func TestAJobLeavesTheTimeOfAVisitorWhoComesMeanwhile(t *testing.T) {
 				lapse(3 * time.Second)
 				save(t, job, "3")
 				if left := s.Do(t, "PTTL", theRecord).(int64); left < want.Milliseconds()-1 {
-					t.Errorf("%d ms are left 3 s after the visitor has come, want %v", left, want)
+					t.Errorf("%d ms are left 3 s after the visitor came, want %v", left, want)
 				}
 			}))
 		}
 	}
 }
 
-// P12: a visitor who waits for a job in its process finds the session, even if the idle timeout comes meanwhile, and Redis
-// is far away.
+// P12: a visitor who waits behind a job of the same process finds the session, even if the idle timeout passes
+// meanwhile and Redis is far away.
 func TestAVisitorWhoWaitsBehindAJobFindsTheSession(t *testing.T) {
 	for use, end := range uses {
 		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
@@ -106,7 +108,7 @@ func TestAVisitorWhoWaitsBehindAJobFindsTheSession(t *testing.T) {
 			visitor := guests(t, st, 1, Terms{})[0]
 			lapse(2 * time.Second) // longer than a process keeps its turn, so that the job's commit releases the lock
 			proxy.Inject(func(c redistest.Command) redistest.Fault {
-				if c.Name == "SET" { // the visitor's take is on its way
+				if c.Name == "SET" { // the visitor's take
 					return redistest.HangCommand
 				}
 				return redistest.Pass
@@ -125,7 +127,7 @@ func TestAVisitorWhoWaitsBehindAJobFindsTheSession(t *testing.T) {
 	}
 }
 
-// P12: a visitor's request that follows a job in its process extends the idle timeout, even if it fails.
+// P12: a visitor's request that follows a job of its process extends the idle timeout, even if the request fails.
 func TestAVisitorWhoFailsBehindAJobExtendsTheSession(t *testing.T) {
 	for use, end := range uses {
 		t.Run(use, fakeTime(func(t *testing.T, s *redistest.Server) {
@@ -145,7 +147,8 @@ func TestAVisitorWhoFailsBehindAJobExtendsTheSession(t *testing.T) {
 	}
 }
 
-// P12: it does so also if a job follows it, before Redis knows that it came.
+// P12: a visitor's request that fails extends the idle timeout even if a job follows before Redis has learned of
+// the visitor.
 func TestAVisitorWhoFailsBeforeAJobExtendsTheSession(t *testing.T) {
 	for behind, comes := range map[string]func(*testing.T, *Engine) (visitor *Hold, job *guest){
 		"nobody": func(t *testing.T, st *Engine) (*Hold, *guest) {
@@ -170,7 +173,7 @@ func TestAVisitorWhoFailsBeforeAJobExtendsTheSession(t *testing.T) {
 				visitor.Release(t.Context())
 				<-job.came
 				must(t, job.err)
-				lapse(time.Second) // at work, which the visitor is not
+				lapse(time.Second) // the job works; the visitor has left
 				wantError(t, use, end(t.Context(), job.hold), nil)
 				wantExpiry(t, s, theRecord, DefaultTTL-time.Second)
 			}))
@@ -178,7 +181,7 @@ func TestAVisitorWhoFailsBeforeAJobExtendsTheSession(t *testing.T) {
 	}
 }
 
-// P12: nor do jobs of two processes that meet again and again keep a session alive that its visitor has left.
+// P12: jobs of two processes that overlap again and again do not keep a session alive that its visitor has left.
 func TestJobsThatMeetDoNotKeepTheSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		here, there := process(t, s), process(t, s)
@@ -202,9 +205,8 @@ func TestJobsThatMeetDoNotKeepTheSession(t *testing.T) {
 	})
 }
 
-// A visitor's request and a job follow one another, in either order, and one round trip may commit
-// both. The session has the visitor's timeout. A job that gives up does not extend the session
-// either.
+// A visitor's request and a job follow one another, in either order, and one round trip may commit both. The
+// session gets the visitor's timeout. A job that is released does not extend the session.
 func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		for _, jobFirst := range []bool{false, true} {
@@ -231,15 +233,16 @@ func TestAJobDoesNotTakeTheVisitorsTime(t *testing.T) {
 	})
 }
 
-// P12: that a busy Redis does two commands of a script at different times does not make a job a visitor.
+// P12: a busy Redis may run two commands of a script at different times. That does not make a job count as a
+// visitor.
 func TestAJobOnABusyRedisDoesNotProlongTheSession(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		create(t, st, "0")
-		s.Do(t, "PEXPIRE", theRecord, 5000) // taken by a script
+		s.Do(t, "PEXPIRE", theRecord, 5000) // so that the take needs the script
 		job := quiet(t, st, Terms{})
-		s.Do(t, "PEXPIRE", theLock, (patient.Lease - 100*time.Millisecond).Milliseconds()) // as if it had been extended first
+		s.Do(t, "PEXPIRE", theLock, (patient.Lease - 100*time.Millisecond).Milliseconds()) // as if the lock had been extended first
 		job.Release(t.Context())
 		wantExpiry(t, s, theRecord, 5*time.Second)
 	})
@@ -269,8 +272,8 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// Peek does not extend the session. It returns when the session ends, even if Redis does not tell:
-// at its idle timeout, or at the end of its lifetime if that comes first.
+// Peek does not extend the session. It returns when the session ends, even if Redis does not know that: at its
+// idle timeout, or at the end of its lifetime if that comes first.
 func TestPeekKnowsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
@@ -295,14 +298,14 @@ func TestPeekKnowsOwnTimes(t *testing.T) {
 	})
 }
 
-// Nor does a job extend a session with its own timeouts: a guest's, or a remembered one.
+// P12: a job does not extend a session with timeouts of its own either, such as a guest's or a remembered one.
 func TestAQuietHoldKeepsToTheSessionsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		for _, tt := range ownTimes {
 			for use, end := range uses {
-				for _, left := range []time.Duration{time.Minute, 5 * time.Second} { // the latter is taken by a script
+				for _, left := range []time.Duration{time.Minute, 5 * time.Second} { // the latter needs the script
 					r := recordOf(tt.idle, tt.until, tt.age)
 					s.Do(t, "SET", theRecord, r.text(nil), "PX", left.Milliseconds())
 					h := quiet(t, process(t, s), terms)

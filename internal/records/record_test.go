@@ -13,8 +13,8 @@ import (
 
 var born = time.UnixMilli(1_700_000_000_123)
 
-// People read records with redis-cli, scripts with a pattern. So the stored form
-// is fixed to the byte.
+// People read records with redis-cli, and scripts read them with a pattern. So the stored form is fixed to the
+// byte.
 func TestStoredForm(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -34,7 +34,7 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// Seeds in addition to those of testdata/fuzz.
+// These texts are seeds, in addition to those of testdata/fuzz.
 func TestParseRecordRefuses(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]string{
@@ -70,8 +70,8 @@ func TestParseRecordRefuses(t *testing.T) {
 // The patterns by which scripts read a record, in the syntax of Go.
 var seenByScripts = regexp.MustCompile(`^\{"v":2,"s":"([0-9A-Za-z]+)","c":(\d+)(?:,"i":(\d+))?(?:,"u":(\d+))?,"`)
 
-// A record that can be parsed is canonical: written again, it is the same to the byte. The scripts
-// read the same values from it as Go.
+// A record that can be parsed is canonical: formatting it again gives the same bytes. Scripts read the same
+// values from it as Go.
 func FuzzParseRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		r, err := parse(stored, form{bond: lease.BondIn("ABCD")})
@@ -87,7 +87,7 @@ func FuzzParseRecord(f *testing.F) {
 		}
 		r.revision = string(seen[1])
 		if again := r.text(nil); !bytes.Equal(again, stored) {
-			t.Errorf("%q is written again as %q", stored, again)
+			t.Errorf("%q is formatted again as %q", stored, again)
 		}
 		var own Times
 		if r.Own != nil {

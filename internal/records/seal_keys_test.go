@@ -11,9 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// keyChanges are the steps by which keys are added, replaced and removed. Processes of two
-// neighbouring steps run side by side for a while. reason is why a later step cannot read what the
-// first step has stored.
+// keyChanges are the steps by which keys are added, replaced and removed. For a while, processes of two
+// neighbouring steps run side by side. reason says why the last step cannot read what the first step has stored.
 var keyChanges = map[string]struct {
 	steps  []Encryption
 	reason string
@@ -38,15 +37,15 @@ var keyChanges = map[string]struct {
 	}, "which is not in Options.Encryption"},
 }
 
-// by opens the store of a process with these keys.
+// by opens the store of a process with this Encryption.
 func by(t *testing.T, s *redistest.Server, e Encryption) *Engine {
 	o := patient
 	o.Encryption = e
 	return onPool(s.Pool(t, 8), o)
 }
 
-// The sessions of each step can be read by processes of the step before and of the step after.
-// Processes of the last step cannot read what the first step has stored, and tell why.
+// Processes of the step before and of the step after can read the sessions of a step. Processes of the last step
+// cannot read what the first step has stored, and say why.
 func TestEncryptionBeginsAndEnds(t *testing.T) {
 	for name, change := range keyChanges {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
@@ -57,7 +56,7 @@ func TestEncryptionBeginsAndEnds(t *testing.T) {
 			wantMessage(t, err, []string{change.reason})
 			for i, e := range change.steps {
 				st := by(t, s, e)
-				must(t, take(t, st).Touch(t.Context())) // which writes no record
+				must(t, take(t, st).Touch(t.Context())) // writes no record
 				data := fmt.Sprint("secret ", i)
 				save(t, take(t, st), data)
 				for j, e := range change.steps[max(0, i-1):min(len(change.steps), i+2)] {
@@ -74,8 +73,8 @@ func TestEncryptionBeginsAndEnds(t *testing.T) {
 	}
 }
 
-// The error of a wrong key names its index. A store with such options stores nothing, even if Err
-// is not called.
+// The error of a wrong key names its index. A store with such options stores nothing, even if the caller does not
+// call Err.
 func TestWrongEncryption(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -100,11 +99,11 @@ func TestWrongEncryption(t *testing.T) {
 		}
 	}
 	if keys := r.Keys(t); len(keys) > 0 {
-		t.Errorf("stored were %q", keys)
+		t.Errorf("stored keys: %q", keys)
 	}
 }
 
-// Printing a store shows no key. The caller may change its copy of a key.
+// Printing a store shows no key. The caller may change its copy of a key afterwards.
 func TestEncryptionKeysAreKeptApart(t *testing.T) {
 	t.Parallel()
 	r := redistest.Embedded(t)
@@ -125,15 +124,15 @@ func TestEncryptionKeysAreKeptApart(t *testing.T) {
 	h.Release(t.Context())
 	clear(key)
 	if r, err := st.Load(t.Context(), theID, Terms{}); string(r.Data) != "1" || err != nil {
-		t.Errorf("without the caller's copy: %q, %v", r.Data, err)
+		t.Errorf("after the caller has changed its key: %q, %v", r.Data, err)
 	}
 	for _, form := range []string{string(part), hex.EncodeToString(part), strings.Trim(fmt.Sprint(part), "[]"),
 		strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", part), "[]byte{"), "}"), whole} {
 		if strings.Contains(seen, form) {
-			t.Errorf("the key is there, as %q", form)
+			t.Errorf("the key is printed, as %q", form)
 		}
 	}
 	if !strings.Contains(seen, DefaultPrefix) {
-		t.Errorf("nothing to look at: %s", seen)
+		t.Errorf("the store is not printed: %s", seen)
 	}
 }

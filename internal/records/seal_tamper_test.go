@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// tampered are ways in which an attacker may change or replace a record in Redis, beside those of
+// tampered are records that an attacker has changed or replaced in Redis, in addition to those of
 // TestEachByteOfASealedRecordCounts.
 func tampered(t testing.TB) map[string][]byte {
 	t.Helper()
@@ -32,7 +32,7 @@ func tampered(t testing.TB) map[string][]byte {
 	}
 }
 
-// Every reader detects a record that was changed or moved in Redis, and the record can be replaced.
+// Every reader detects a record that was changed or moved in Redis. Such a record can be replaced.
 func TestTamperedRecords(t *testing.T) {
 	t.Parallel()
 	terms := Terms{Lifetime: 100 * 365 * 24 * time.Hour, LockWait: time.Minute} // since born is long ago
@@ -40,7 +40,7 @@ func TestTamperedRecords(t *testing.T) {
 		st := onPool(s.Pool(t, 8), encrypted(newKey))
 		s.Do(t, "SET", theRecord, sealed(t, encrypted(newKey), "1"))
 		if r, err := st.Load(t.Context(), theID, terms); string(r.Data) != "1" || err != nil {
-			t.Fatalf("what nobody has touched: %+v, %v", r, err)
+			t.Fatalf("the genuine record: %+v, %v", r, err)
 		}
 		for name, stored := range tampered(t) {
 			s.Do(t, "SET", theRecord, stored, "PX", 60_000)
@@ -91,7 +91,7 @@ func eachByteCounts(t *testing.T, record []byte, f form) {
 	})
 }
 
-// eachByteCountsIn tries all changes of one byte. A user's epoch is Redis's to write.
+// eachByteCountsIn tries all changes of one byte, except in a user's epoch, which Redis writes.
 func eachByteCountsIn(t *testing.T, record []byte, parse func([]byte) ([]byte, error)) {
 	t.Helper()
 	epoch := bytes.Index(record, []byte(epochMark))
@@ -129,7 +129,8 @@ func FuzzOpenSealed(f *testing.F) {
 		f.Add(stored)
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		// The seeds are sealed anew in each process, so what a corpus has of them is not genuine.
+		// The seeds are sealed with new nonces in each process, so the sealed records of a corpus are not
+		// genuine.
 		if r, err := parse(stored, form{bond: theForm.bond, box: b}); err == nil && string(r.Data) != `{"user":"ann"}` {
 			t.Errorf("%q is opened as %q", stored, r.Data)
 		} else if err != nil {

@@ -38,8 +38,8 @@ func sealed(t testing.TB, o Options, data string) []byte {
 	return Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, o, theID))
 }
 
-// The head of a sealed record can be read by scripts and people, as always. Of the data, the record
-// shows only the size, and not whether they are the same as before.
+// Scripts and people can read the head of a sealed record, as of any other. Of the data, the record shows only
+// the size: not even whether they have changed.
 func TestSealedForm(t *testing.T) {
 	t.Parallel()
 	const data = `{"card":"4111 1111 1111 1111"}`
@@ -50,7 +50,7 @@ func TestSealedForm(t *testing.T) {
 	}
 	plain := formatRecord(theRevision, born, []byte(data))
 	if len(one) != len(plain)+sealBytes || cap(one) != len(one) {
-		t.Errorf("it has %d bytes in %d, and %d unsealed", len(one), cap(one), len(plain))
+		t.Errorf("the sealed record has %d bytes in %d, unsealed it has %d", len(one), cap(one), len(plain))
 	}
 	if same := len(want) + keyIDBytes; !bytes.Equal(one[:same], two[:same]) || bytes.Contains(two, one[same:same+12]) {
 		t.Error("two seals do not differ in their nonces alone")
@@ -62,8 +62,8 @@ func TestSealedForm(t *testing.T) {
 	}
 }
 
-// With encryption, a session's data are never on the wire in plain, and so neither in Redis nor in
-// its files: small or large, in plain commands or in scripts, passed on or renewed.
+// With encryption, a session's data never leave the process in plain, so neither Redis nor its files have them:
+// small or large, in plain commands or in scripts, passed on or renewed.
 func TestDataLeaveTheProcessSealed(t *testing.T) {
 	t.Parallel()
 	const secret = "4111 1111 1111 1111"
@@ -111,7 +111,7 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 	})
 }
 
-// The scripts read a record's head, whatever bytes the sealed data have: 1 KB has nearly every
+// Scripts can read a record's head, whatever bytes the sealed data have. 1 KB of sealed data has nearly every
 // byte, and differs each time.
 func TestScriptsDoNotMindRawBytes(t *testing.T) {
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestScriptsDoNotMindRawBytes(t *testing.T) {
 		create(t, st, "0")
 		for i := range 50 {
 			data := fmt.Sprint(i, strings.Repeat("x", 1000+50*i))
-			h, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter takes by script
+			h, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter needs the script
 			must(t, err)
 			save(t, h, data)
 			if got := string(load(t, st).Data); got != data {
@@ -162,7 +162,7 @@ func TestMaxBytes(t *testing.T) {
 			wantNoRenewal(t, s)
 			must(t, h.SaveContent(ctx, &countedContent{text: fits}))
 			if content.encoded > 0 {
-				t.Error("what is too large was encoded for that")
+				t.Error("a content that is too large was encoded")
 			}
 		}))
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A plague is what goes wrong in Redis, and between the processes and Redis. Each of
-// the two has its time, so that both go wrong together now and then.
+// A plague makes things go wrong in Redis, and between the processes and Redis, independently: so both go wrong
+// at once now and then.
 type plague struct {
 	t       *testing.T
 	r       *redistest.Server
@@ -23,7 +23,7 @@ type plague struct {
 	kinds   expvar.Map // faults so far
 }
 
-// The faults of Redis. Each has ended when its function returns.
+// disasters are faults of Redis. Each fault has ended when its function returns.
 var disasters = []struct {
 	kind   string
 	strike func(ctx context.Context, p *plague, random *rand.Rand)
@@ -63,8 +63,7 @@ var disasters = []struct {
 	{"delete queues", func(_ context.Context, p *plague, _ *rand.Rand) { p.delete(".queue") }},
 }
 
-// rage lets one fault of Redis follow the other until ctx ends, and then all is well
-// again.
+// rage causes one fault of Redis after another until ctx ends. Then Redis works again.
 func (p *plague) rage(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, upTo(random, 2*time.Second))
@@ -74,13 +73,13 @@ func (p *plague) rage(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// A bad network is what the proxies do with one in so many commands.
+// A network is a fault that the proxies inject into one of so many commands.
 type network struct {
 	kind  string
 	fault redistest.Fault
 	odds  int
-	delay time.Duration // up to this; the commands of a process wait for each other
-	lasts time.Duration // up to this
+	delay time.Duration // at most; commands of a process wait for each other
+	lasts time.Duration // at most
 }
 
 var networks = []network{
@@ -93,8 +92,7 @@ var networks = []network{
 	{kind: "delayed", fault: redistest.Pass, odds: 2, delay: 5 * time.Millisecond, lasts: 500 * time.Millisecond},
 }
 
-// cut lets one bad network follow the other, for one process or for all behind a
-// proxy, until ctx ends.
+// cut causes one network fault after another until ctx ends: for one process, or for all behind a proxy.
 func (p *plague) cut(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, upTo(random, time.Second))

@@ -40,10 +40,10 @@ var (
 	soakTerms   = Terms{LockWait: 8 * time.Second, MaxHold: 2 * time.Second, MaxWaiters: soakWorkers}
 )
 
-// A soaked session counts the writes of the requests that are made for it. It may be ended.
+// A soaked session counts the writes of its requests. It may be ended.
 type soaked struct {
 	id     string
-	ended  atomic.Bool // set before somebody tries to
+	ended  atomic.Bool // set before a request tries to end it
 	writes *writeLog
 }
 
@@ -52,20 +52,20 @@ type soak struct {
 	t        *testing.T
 	stores   []*Engine
 	sessions [soakSessions]atomic.Pointer[soaked]
-	began    [soakWorkers]atomic.Int64 // when each worker's request did; 0: it has none
-	done     atomic.Int64              // requests that succeeded; what fails at once must not count
-	lost     atomic.Int64              // locks
+	began    [soakWorkers]atomic.Int64 // when each worker's request began; 0: it has none
+	done     atomic.Int64              // requests that succeeded; failures must not count as progress
+	lost     atomic.Int64              // locks that were lost
 	outcomes expvar.Map
 }
 
-// Random faults for minutes: no acknowledged write is lost, no request waits for ever, and nothing
-// is left over. Redis may be killed, since it writes each command to its log before it replies.
-// (Whether it also syncs the log would show only if the whole machine crashed.)
+// Faults come at random for minutes. No acknowledged write is lost, no request waits for ever, and nothing is
+// left over. Redis may be killed, since it writes each command to its log before it replies. (Only a crash of the
+// whole machine could show whether it also syncs the log.)
 func TestSoak(t *testing.T) {
 	t.Logf("-soak %v -operations %d -seed %d", *soakFor, *soakOperations, *soakSeed)
 	r := redistest.Real(t, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 	s, plague := &soak{t: t}, &plague{t: t, r: r}
-	for range 2 { // messages do not get through a proxy
+	for range 2 { // two stores behind a proxy, which carries no messages, and two without
 		st, p := tapped(t, r, soakOptions)
 		plague.proxies = append(plague.proxies, p)
 		s.stores = append(s.stores, st, onPool(r.Pool(t, 16), soakOptions))
@@ -90,12 +90,12 @@ func TestSoak(t *testing.T) {
 	}
 	s.settle(r)
 	if now := measure(); now.goroutines > warm.goroutines || now.heap > warm.heap+warm.heap/2+4<<20 {
-		t.Errorf("it grew: from %+v to %+v", warm, now)
+		t.Errorf("the process grew: from %+v to %+v", warm, now)
 	}
 }
 
-// work makes one request after the other, nearly all for one session. If each request were for any
-// session, all workers would soon wait for one that a fault has locked.
+// work makes one request after another, nearly all for one session. If each request were for a random session,
+// all workers would soon wait for one that a fault has locked.
 func (s *soak) work(ctx context.Context, id int) {
 	home := id % soakHot
 	if id >= soakHot*soakCrowd {
@@ -110,7 +110,7 @@ func (s *soak) work(ctx context.Context, id int) {
 		what, err := s.request(slot)
 		s.began[id].Store(0)
 		if s.note(what, err) {
-			pause(ctx, time.Duration(mathrand.IntN(20))*time.Millisecond) // as clients do, let us hope
+			pause(ctx, time.Duration(mathrand.IntN(20))*time.Millisecond) // as clients should
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (s *soak) request(slot int) (what string, err error) {
 	return s.end(ctx, slot, session, h, least, chance)
 }
 
-// end ends a request's hold in one of the possible ways. What it has read is judged if it was answered.
+// end ends a request's hold in one of the possible ways. If the end succeeds, what the hold has read is checked.
 func (s *soak) end(ctx context.Context, slot int, session *soaked, h *Hold, least, chance int) (what string, err error) {
 	n, wrong := read(h.Record, least)
 	switch {
@@ -210,26 +210,26 @@ func (s *soak) end(ctx context.Context, slot int, session *soaked, h *Hold, leas
 	return what, err
 }
 
-// excuse returns the error of a request that got no session. If it is that the session
-// has gone, somebody must have ended it.
+// excuse returns the error of a request that got no session. If the session is gone, some request must have ended
+// it.
 func (s *soak) excuse(slot int, session *soaked, err error) error {
 	if errors.Is(err, ErrGone) || errors.Is(err, ErrNotFound) {
 		if !session.ended.Load() {
-			s.t.Errorf("session %s: %v, but nobody ended it", session.id, err)
+			s.t.Errorf("session %s: %v, but no request ended it", session.id, err)
 		}
-		s.replace(slot, session) // if whoever ended it could not
+		s.replace(slot, session) // if the request that ended it could not
 	}
 	return err
 }
 
-// settle checks, after all faults, that each session has all acknowledged writes and can be used by
-// all processes, and that only records are left. A late command may have put a place into the queue
-// of a session that has ended since, or staged a large record: that stays for a minute.
+// settle checks, after all faults, that each session has all acknowledged writes, that all processes can use it,
+// and that only records are left. A late command may have put a place into the queue of a session that has ended
+// since, or may have staged a large record. Both stay for a minute.
 func (s *soak) settle(r *redistest.Server) {
 	for slot := range s.sessions {
 		session := s.sessions[slot].Load()
 		if session.ended.Load() {
-			continue // it was, perhaps, and there is no other because Redis was away
+			continue // perhaps it was ended, and not replaced because Redis was unavailable
 		}
 		for _, st := range s.stores {
 			least, begun := session.writes.least(), time.Now()
@@ -239,7 +239,7 @@ func (s *soak) settle(r *redistest.Server) {
 				continue
 			}
 			if took := time.Since(begun); took > soakTerms.LockWait/2 {
-				s.t.Errorf("in the end, a session was shut for %v", took)
+				s.t.Errorf("in the end, a session was locked for %v", took)
 			}
 			n, wrong := read(h.Record, least)
 			err = session.writes.answer(n+1, h.Save(s.t.Context(), content(n+1)))
@@ -260,8 +260,8 @@ func (s *soak) settle(r *redistest.Server) {
 	}
 }
 
-// watch looks on until the soak is over, or has failed: no request may take for ever,
-// and some must succeed. It returns the size after a tenth of all, while all workers run.
+// watch waits until the soak is over, or has failed. No request may take for ever, and some must succeed. It
+// returns the size of the process after a tenth of the soak, while all workers run.
 func (s *soak) watch(p *plague) (warm size) {
 	begun := time.Now()
 	moved, before := begun, int64(0)
@@ -282,7 +282,7 @@ func (s *soak) watch(p *plague) (warm size) {
 			s.t.Fatalf("a request does not end, or none succeeds\n%s", stacks[:runtime.Stack(stacks, true)])
 		}
 		if lost := s.lost.Load(); done > 10_000 && lost > done/50 {
-			s.t.Errorf("%d locks were lost: the fence keeps the data right, but hardly anybody is alone", lost)
+			s.t.Errorf("%d locks were lost: the fence keeps the data right, but the locks hardly exclude", lost)
 		}
 		for _, proxy := range p.proxies {
 			proxy.Forget() // so that their records do not grow
@@ -298,7 +298,7 @@ func (s *soak) watch(p *plague) (warm size) {
 	return warm
 }
 
-// A size is what may not grow.
+// A size is what must not grow.
 type size struct {
 	goroutines int
 	heap       uint64
@@ -311,14 +311,14 @@ func measure() size {
 	return size{runtime.NumGoroutine(), m.HeapAlloc}
 }
 
-// writeLog is what is known about the writes to one session, whose data is their number. So a lost
-// write is detected: the number goes back, or is acknowledged twice, or is too small in the end.
+// A writeLog is what is known about the writes to one session, whose data is their number. So it detects a lost
+// write: the number goes back, is acknowledged twice, or is too small in the end.
 type writeLog struct {
 	mu       sync.Mutex // guards all below
-	last     int        // the last answered one
+	last     int        // the last acknowledged number
 	answered map[int]bool
-	total    int // of the answered ones
-	doubtful int // writes that failed, so that nobody knows
+	total    int // of the acknowledged writes
+	doubtful int // writes that failed, so that nobody knows whether they were done
 }
 
 // content returns the data of a session after the nth write. One in eight is so large that the
@@ -334,16 +334,16 @@ func content(n int) []byte {
 	return fmt.Append(nil, n, strings.Repeat(" ", more))
 }
 
-// read reads the number of writes, which must not be less than least when the request began.
+// read reads the number of writes. It must not be less than least was when the request began.
 func read(r Record, least int) (n int, err error) {
 	_, err = fmt.Sscan(string(r.Data), &n)
 	if err == nil && n < least {
-		err = fmt.Errorf("write %d was answered, but then %d was read", least, n)
+		err = fmt.Errorf("write %d was acknowledged, but then %d was read", least, n)
 	}
 	return n, err
 }
 
-// least returns the least number that a request may read that begins now.
+// least returns the least number that a request may read if it begins now.
 func (w *writeLog) least() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -359,10 +359,10 @@ func (w *writeLog) answer(n int, err error) error {
 		return err
 	}
 	if w.answered[n] {
-		return fmt.Errorf("write %d was answered twice", n)
+		return fmt.Errorf("write %d was acknowledged twice", n)
 	}
 	w.answered[n] = true
-	delete(w.answered, n-1000) // so that this does not grow
+	delete(w.answered, n-1000) // so that the map does not grow
 	w.total++
 	w.last = max(w.last, n)
 	return nil
@@ -373,7 +373,7 @@ func (w *writeLog) sum(n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n < w.total || n > w.total+w.doubtful {
-		return fmt.Errorf("%d writes were answered and %d failed, but there are %d", w.total, w.doubtful, n)
+		return fmt.Errorf("%d writes were acknowledged and %d failed, but there are %d", w.total, w.doubtful, n)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ func stagedKeys(t *testing.T, s *redistest.Server) (keys []string) {
 	return keys
 }
 
-// A large record is sent beside the script, in the same write. Only the record is left, whatever
-// was at its staged key before.
+// A large record is sent ahead of the script, in the same write. Afterwards only the record is left, whatever was
+// at its staged key before.
 func TestLargeRecordIsStaged(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -53,8 +53,8 @@ func TestLargeRecordIsStaged(t *testing.T) {
 	})
 }
 
-// The staged record is gone when the script comes: it was evicted, or SET was lost in a failover.
-// The session is unchanged and free, even if SET comes after the script, or both come again.
+// The staged record is gone when the script runs: it was evicted, or SET was lost in a failover. The session is
+// unchanged and free, even if SET is done after the script, or both are done again.
 func TestStagedRecordIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -89,16 +89,16 @@ func TestStagedRecordIsGone(t *testing.T) {
 		save(t, take(t, st), large("next"))
 		again(t, s, late...)
 		wantData(t, s, large("next"))
-		again(t, s, append(taken, late...)...) // now it has the lock again, but not its record
+		again(t, s, append(taken, late...)...) // now its token has the lock again, but the record is another
 		wantData(t, s, large("next"))
 		wantFree(t, s)
 		if keys := stagedKeys(t, s); keys != nil {
-			t.Errorf("what the script did not need is there: %q", keys)
+			t.Errorf("a staged record is left: %q", keys)
 		}
 	})
 }
 
-// The script is lost with all its repetitions. The staged record is never read.
+// The script is lost with all its repetitions, so the staged record is never read.
 func TestStagedButNotCommitted(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -118,21 +118,21 @@ func TestStagedButNotCommitted(t *testing.T) {
 			t.Error("nothing is staged")
 		}
 		wantData(t, s, "before")
-		next := take(t, process(t, s)) // when what was left behind is swept
+		next := take(t, process(t, s)) // by now the abandoned lock was swept
 		if got := string(next.Record.Data); got != "before" {
-			t.Errorf("the next one has read %q", got)
+			t.Errorf("the next request has read %q", got)
 		}
 		must(t, next.Destroy(t.Context()))
 		again(t, s, p.Commands()...)
 		wantGone(t, s, st)
 		if keys := stagedKeys(t, s); keys != nil {
-			t.Errorf("what the script did not need is there: %q", keys)
+			t.Errorf("a staged record is left: %q", keys)
 		}
 	})
 }
 
-// While one record waits between its SET and its script, all earlier commands come once more. None
-// of them replaces it.
+// While a record waits between its SET and its script, all earlier commands are done again. None of them replaces
+// the record.
 func TestLateRecordIsNotMistakenForTheNext(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// between does something on Redis after the SET of a first try, and before its MGET.
+// between calls do after the SET of a first try, and before its MGET.
 func between(t *testing.T, p *redistest.Proxy, do func()) {
 	t.Helper()
 	done := false
@@ -26,8 +26,8 @@ func between(t *testing.T, p *redistest.Proxy, do func()) {
 	})
 }
 
-// A successful SET proves nothing: when the record is read, the lock may be gone again, or belong
-// to another holder.
+// A successful SET proves nothing: when the record is read, the lock may be free again, or belong to another
+// holder.
 func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -51,7 +51,7 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 		save(t, others, "2")
 		wantData(t, s, "2")
 
-		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds()) // which is somebody's, too
+		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds()) // a value that is no token also means that the lock is held
 		_, err = st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
 		wantError(t, "Take of a lock without a value", err, ErrTimeout)
 	})
@@ -71,7 +71,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			"a tombstone":         {[]any{"SET", theRecord, formatTombstone(theRevision, time.Now(), nil), "PX", hour}, ErrGone, true},
 			"beyond its lifetime": {[]any{"SET", theRecord, formatRecord(theRevision, time.Now().Add(-48*time.Hour), []byte("1")), "PX", hour}, ErrNotFound, true},
 			"about to time out":   {[]any{"SET", theRecord, young("1"), "PX", time.Minute.Milliseconds()}, nil, false},
-			"without a timeout":   {[]any{"SET", theRecord, young("1")}, nil, false}, // nobody's but a person's
+			"without a timeout":   {[]any{"SET", theRecord, young("1")}, nil, false}, // only a person writes such a record
 		} {
 			s.Do(t, "FLUSHALL")
 			if tt.command != nil {
@@ -86,7 +86,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 				t.Errorf("%s: the hold is %v", name, h)
 			}
 			if name == "about to time out" && expiry(t, s, theRecord) <= expiry(t, s, theLock) {
-				t.Errorf("%s: it does not outlast the lock", name)
+				t.Errorf("%s: the record does not outlast the lock", name)
 			}
 			if h != nil {
 				h.Release(t.Context())

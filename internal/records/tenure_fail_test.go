@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// failures are ways for a commit that is under way to fail. Each function is called before the
-// commit is let go.
+// failures are ways in which a commit under way can fail. Each function is called before the commit reaches
+// Redis.
 var failures = map[string]struct {
 	fail func(t *testing.T, d *desk)
 	want error
@@ -45,7 +45,7 @@ func TestFailedCommit(t *testing.T) {
 				err := e.wait()
 				wantError(t, "who ended", err, failure.want)
 				if errors.Unwrap(err) != errors.Unwrap(endings[0].err) {
-					t.Errorf("ending %d has an error of its own: %v, not %v", i, err, endings[0].err)
+					t.Errorf("ending %d has another error: %v, want %v", i, err, endings[0].err)
 				}
 			}
 			began := time.Now()
@@ -55,7 +55,7 @@ func TestFailedCommit(t *testing.T) {
 			}
 			next.holds(t, "0")
 			if waited := time.Since(began); waited > time.Second {
-				t.Errorf("the next one waited for %v", waited)
+				t.Errorf("the next request waited for %v", waited)
 			}
 			save(t, next.hold, "4")
 			d.wantQuiet(t, "4")
@@ -63,13 +63,13 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// The same if the session ends in that commit, or gets a new id. A logout that follows a write, and
-// may have shown it, fails with the write, even if another request has ended the session before
-// either was stored: no response may show what is not stored.
+// A commit that ends the session, or gives it a new id, fails likewise. A logout may show the write that it
+// follows. So it fails with that write, even if another request ended the session before either was stored: no
+// response may show what is not stored.
 func TestFailedEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end   end
-		ended bool // by another; else the lock is deleted
+		ended bool // by another request; otherwise the lock is deleted
 	}{
 		"Destroy": {destroys, false}, "Renew": {renews, false}, "Destroy of what another has ended": {destroys, true},
 	} {
@@ -84,7 +84,7 @@ func TestFailedEnd(t *testing.T) {
 			}
 			letGo()
 			wantError(t, "Save", one.wait(), ErrLost)
-			wantError(t, name, two.wait(), ErrLost) // which ErrGone alone would not be
+			wantError(t, name, two.wait(), ErrLost) // not ErrGone alone
 			if tt.ended {
 				wantGone(t, d.Server, d.st)
 				return
@@ -96,9 +96,9 @@ func TestFailedEnd(t *testing.T) {
 	}
 }
 
-// The lock vanishes while nothing is under way. The holder cannot save, and the next request reads
-// the record anew. A hold that follows before the loss is known fails, too, even if it only reads:
-// another process may have written before it began.
+// The lock is deleted while no round trip is under way. The holder cannot save, and the next request reads the
+// record anew. A hold that begins before the loss is known fails, too, even if it only reads: another process may
+// have written before that.
 func TestLockVanishesBetweenCommits(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		first := take(t, d.st)

@@ -9,9 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every commit that a process ever sent may reach Redis once more, at any later time: during the
-// tenure, while another process has the session, or while it is free. It never changes the record
-// or the lock.
+// Every commit that a process ever sent may be done once more, at any later time: during the tenure, while
+// another process has the session, or while it is free. It never changes the record or the lock.
 func TestLateCommitsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"small": "", "large": large("")} {
@@ -58,8 +57,8 @@ func lateCommitsChangeNothing(t *testing.T, d *desk, more string) {
 	wantGone(t, d.Server, d.st)
 }
 
-// repeatCommits sends all commits so far once more, with the records that were staged for them:
-// each record before its commit, and then after it.
+// repeatCommits sends all earlier commits once more, and the records that were staged for them: each record
+// before its commit, and again after it.
 func (d *desk) repeatCommits(t *testing.T, when string) {
 	t.Helper()
 	record, _ := d.Get(t, theRecord)

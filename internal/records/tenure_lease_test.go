@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A tenure may last longer than a lease, and longer than MaxHold. No hold loses the lock for that,
-// and short holds do not need a round trip each.
+// A tenure may last longer than a lease, and longer than MaxHold. No hold loses the lock because of that, and
+// short holds do not cost a round trip each.
 func TestTenureLongerThanItsLease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lease, maxHold time.Duration
-		others         int // round trips that neither take nor commit, at most
+		others         int // the most round trips that neither take nor commit
 	}{
 		"short lease":      {600 * time.Millisecond, time.Minute, 20},
 		"short holds":      {patient.Lease, 5 * time.Second, 5},
@@ -50,9 +50,9 @@ func TestTenureLongerThanItsLease(t *testing.T) {
 	}
 }
 
-// Uploads may hold a session for a minute, other requests for a moment. A request that follows an
-// upload in the same process is bound by its own MaxHold: after that it is told of the loss, others
-// get the session, and it cannot save any more.
+// An upload may hold a session for a minute, other requests only for a moment. A request that follows an upload
+// in the same process is bound by its own MaxHold. After that it is told of the loss, others get the session, and
+// it can no longer save.
 func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const maxHold = 300 * time.Millisecond
@@ -65,7 +65,7 @@ func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 		toldLost(t, slow)
 		other := elsewhere.holds(t, "upload")
 		if took := time.Since(began); took > maxHold+20*time.Millisecond {
-			t.Errorf("another had the session after %v, MaxHold is %v", took, maxHold)
+			t.Errorf("another process had the session after %v, MaxHold is %v", took, maxHold)
 		}
 		save(t, other, "other")
 		wantError(t, "Save after ErrLost", slow.Save(t.Context(), []byte("slow")), ErrLost)
@@ -73,9 +73,8 @@ func TestMaxHoldOfAJoinedHoldEndsIt(t *testing.T) {
 	})
 }
 
-// A hold that follows another is extended like any other. Commits do not make the lock end sooner
-// than the hold relies on, even if the request that acquired the lock may hold it for a moment
-// only.
+// A hold that follows another is extended like any other. Even if the request that acquired the lock has a short
+// MaxHold, no commit makes the lock end sooner than the present hold relies on.
 func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		short := Terms{MaxHold: 400 * time.Millisecond}
@@ -94,13 +93,13 @@ func TestLockLastsAsLongAsItsHolder(t *testing.T) {
 	})
 }
 
-// A hold that begins after a commit is renewed like any other, even if the time for a renewal came
-// while the tenure was vacant.
+// A hold that begins after a commit is renewed like any other, even if the renewal was due while the tenure was
+// vacant.
 func TestAHoldThatWasGrantedIsRenewed(t *testing.T) {
 	o := patient
 	o.Lease = 600 * time.Millisecond
 	eachDesk(t, o, func(t *testing.T, d *desk) {
-		d.st.maxUnheard = 0 // so that the session goes on with the commit
+		d.st.maxUnheard = 0 // so that the next hold begins only after the commit
 		first := take(t, d.st)
 		waiting := guests(t, d.st, 1, Terms{})
 		lapse(o.Lease * 5 / 6)

@@ -20,7 +20,7 @@ func TestJoinedHoldKeepsItsTerms(t *testing.T) {
 		if small == nil || small.Record.Data != nil {
 			t.Fatalf("the hold is %+v", small)
 		}
-		small.Release(t.Context()) // it could replace the record, but does not
+		small.Release(t.Context()) // it does not replace the record
 		save(t, waiting[1].holds(t, long), "1")
 		d.wantQuiet(t, "1")
 	}))
@@ -52,11 +52,11 @@ func (c *countedContent) AppendTo(b []byte) []byte {
 	return append(b, c.text...)
 }
 
-// A Content is passed on as it is, and encoded when it is sent. If another version replaces it
-// before, it is never encoded.
+// A Content is passed on unencoded, and encoded when it is sent. A Content that is replaced by another version
+// before is never encoded.
 func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 	o := encrypted(newKey)
-	o.Encryption.AcceptPlain = true // such as a desk begins with
+	o.Encryption.AcceptPlain = true // a desk begins with a plain record
 	eachDesk(t, o, func(t *testing.T, d *desk) {
 		versions := []*countedContent{{text: "1"}, {text: "22"}, {text: "333"}, {text: "4444"}}
 		h := take(t, d.st)
@@ -67,18 +67,18 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 			if i > 0 {
 				h = waiting[i-1].holds(t, "")
 				if h.Record.Content != versions[i-1] {
-					t.Errorf("with version %d comes %v", i, h.Record.Content)
+					t.Errorf("hold %d has the Content %v", i, h.Record.Content)
 				}
 			}
 			saver := h
 			endings = append(endings, begin(func() error { return saver.SaveContent(t.Context(), version) }))
 		}
-		synctest.Wait() // until the last one has ended its hold
+		synctest.Wait() // until the last hold has ended
 		letGo()
 		for _, e := range endings {
 			wantError(t, "SaveContent", e.wait(), nil)
 		}
-		// One commit was held back, with one of the versions before, and the next has the last.
+		// The first commit, which was held back, has one of the earlier versions. The second commit has the last.
 		encoded := 0
 		for _, version := range versions {
 			encoded += version.encoded
@@ -92,8 +92,8 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 	})
 }
 
-// A record that cannot be used is not passed on: the next hold reads it itself. Once it is
-// replaced, the next hold builds on the new one.
+// A record that cannot be used is not passed on: the next hold reads it itself. Once the record is replaced, the
+// next hold builds on the new one.
 func TestTenureOfAnUnusableRecord(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		d.Do(t, "SET", theRecord, "garbage")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// While the first commit is under way, all waiters have their turn, each on the version of the hold
-// before. They read nothing from Redis, and share the second commit.
+// While the first commit is under way, all waiters have their turn. Each builds on the version of the hold before
+// it. They read nothing from Redis, and share the second commit.
 func TestGroupCommit(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 20
@@ -22,7 +22,7 @@ func TestGroupCommit(t *testing.T) {
 			h := g.holds(t, fmt.Sprint(i+1))
 			endings = append(endings, saving(t, h, fmt.Sprint(i+2)))
 		}
-		synctest.Wait() // nobody is left to hand it to, so the last one waits for the first commit
+		synctest.Wait() // no waiter is left, so the last hold waits for the first commit
 		letGo()
 		for _, e := range endings {
 			wantError(t, "Save", e.wait(), nil)
@@ -35,18 +35,18 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
-// The next request starts while the commit before it is under way. Neither Save returns before its
-// own write is stored.
+// The next request begins while the commit before it is under way. No end of a hold returns before its own write
+// is stored.
 func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 	for name, end := range ends {
 		if name == "Release" {
-			continue // which answers nobody
+			continue // Release reports nothing
 		}
 		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
 			one, waiting, letGo := d.line(t, 2)
 			h := waiting[0].holds(t, "1")
 			two := begin(func() error { return end(t.Context(), h) })
-			if name == "Save" || name == "Touch" { // it is handed on at once
+			if name == "Save" || name == "Touch" { // the session is passed on at once
 				<-waiting[1].came
 			}
 			wantData(t, d.Server, "0") // what others see
@@ -64,8 +64,8 @@ func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A hold that is released, or whose record is too large, leaves no trace in what the next hold
-// gets, and does not harm earlier holds.
+// A hold that is released, or whose record is too large, passes nothing on to the next hold, and does not harm
+// earlier holds.
 func TestReleaseLeavesNoTrace(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  func(ctx context.Context, h *Hold) error
@@ -105,17 +105,17 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 			}
 			_, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
 			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), label) {
-				t.Errorf("who waits is told %v, not of %s", err, label)
+				t.Errorf("a waiter got the error %v, want one that names %s", err, label)
 			}
 		}
 		first.Release(t.Context())
 	})
 }
 
-// Nor does the lock name a request that has left while the commit gave the lock to it.
+// The lock does not name a request that left while the commit gave the lock to it.
 func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
-		d.st.maxUnheard = 0 // so that the session goes on with the commit
+		d.st.maxUnheard = 0 // so that the next hold begins only after the commit
 		first := takeBy(t, d.st, Terms{Label: "first"})
 		ctx, leave := context.WithCancel(t.Context())
 		left := begin(func() error {
@@ -140,8 +140,8 @@ func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 	})
 }
 
-// P6: two processes in each of which many requests wait take turns. No process serves many in a row
-// while the other waits.
+// P6: two processes with many waiting requests each take turns. Neither serves many in a row while the other
+// waits.
 func TestProcessesTakeTurns(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		const crowd = 250
@@ -162,7 +162,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 						last, row = name, 0
 					}
 					served[name]++
-					if row++; served[1-name] < crowd { // else there is nobody else
+					if row++; served[1-name] < crowd { // otherwise the other process no longer competes
 						longest = max(longest, row)
 					}
 					n := number(t, h.Record) + 1
@@ -176,7 +176,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		all.Wait()
 		wantData(t, d.Server, fmt.Sprint(2*crowd))
 		if longest > 50 {
-			t.Errorf("one had %d turns in a row", longest)
+			t.Errorf("one process had %d turns in a row", longest)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// An error tells which option is wrong, what it is, and the rule.
+// An error names the wrong option, its value, and the rule.
 func TestTermsCheck(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -53,13 +53,13 @@ func TestOptionsCheck(t *testing.T) {
 		{Options{Prefix: strings.Repeat("a", 512)}, nil},
 		{Options{Prefix: strings.Repeat("a", 513)}, []string{"Options.Prefix", "513 bytes", "at most 512"}},
 		{Options{Lease: -time.Second}, []string{"Options.Lease", "-1s", "at least 1ms"}},
-		{Options{Timeout: 2}, []string{"Options.Timeout", "2ns", "at least 1ms"}}, // the unit was forgotten
+		{Options{Timeout: 2}, []string{"Options.Timeout", "2ns", "at least 1ms"}}, // no unit
 	} {
 		wantMessage(t, onPool(&redis.Pool{}, tt.options).Err(), tt.want)
 	}
 }
 
-// A store with wrong options does nothing: every call fails with the reason.
+// A store with wrong options does nothing: every call fails, and says why.
 func TestAStoreWithWrongOptionsIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
@@ -117,9 +117,8 @@ func wantMessage(t *testing.T, err error, parts []string) {
 	}
 }
 
-// The idle timeout counts from now, the absolute timeout from the creation, and the earlier end
-// counts. A session's own timeouts replace those of the terms, and with Until no other timeout
-// counts.
+// The idle timeout counts from now, and the absolute timeout from the creation. The session ends at the earlier
+// of the two. A session's own timeouts replace those of the terms. If it has an Until, no other timeout counts.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	const never time.Duration = math.MaxInt64
@@ -128,7 +127,7 @@ func TestExpiry(t *testing.T) {
 		terms Terms
 		own   *Times
 		age   time.Duration
-		want  time.Duration // 0: it is over
+		want  time.Duration // 0: the session has ended
 	}{
 		"new":                       {day, nil, 0, time.Hour},
 		"in between":                {day, nil, 12 * time.Hour, time.Hour},
@@ -151,7 +150,7 @@ func TestExpiry(t *testing.T) {
 	} {
 		r, now := Record{Created: born, Own: tt.own}, born.Add(tt.age)
 		if got := tt.terms.expiry(&r, now); got != max(1, tt.want.Milliseconds()) {
-			t.Errorf("%s: it expires in %d ms, want %v", name, got, tt.want)
+			t.Errorf("%s: the session expires in %d ms, want %v", name, got, tt.want)
 		}
 		if got := tt.terms.expired(&r, now); got != (tt.want == 0) {
 			t.Errorf("%s: expired is %v", name, got)
@@ -160,7 +159,7 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("%s: a script takes %v for outlived, that is %v", name, tt.terms.outlived(now), got)
 		}
 		if got := tt.terms.Expires(r, now); tt.want > 0 && !got.Equal(now.Add(tt.want)) {
-			t.Errorf("%s: it ends at %v, want %v from %v on", name, got, tt.want, now)
+			t.Errorf("%s: the session ends at %v, want %v after %v", name, got, tt.want, now)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 					}
 					for _, most := range []time.Duration{0, 12 * time.Second} { // for a job
 						if _, idle := seen(most, yes); idle != min(left, most.Milliseconds()) {
-							t.Errorf("%s, %v old: a job puts it off by %d ms", stored, age, idle)
+							t.Errorf("%s, %v old: a job extends it by %d ms", stored, age, idle)
 						}
 					}
 				}
@@ -50,8 +50,8 @@ func TestScriptsSeeTheTimesThatGoSees(t *testing.T) {
 	})
 }
 
-// ownTimes are sessions of all kinds. want is their time to live after a use, by a TTL of an hour
-// and a Lifetime of ten.
+// ownTimes are sessions of all kinds. want is their time to live after a use, with a TTL of an hour and a
+// Lifetime of ten.
 var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"by the terms":              {0, 0, 9 * time.Hour, time.Hour},
 	"near its lifetime":         {0, 0, 9*time.Hour + 45*time.Minute, 15 * time.Minute},
@@ -62,8 +62,7 @@ var ownTimes = map[string]struct{ idle, until, age, want time.Duration }{
 	"a remembered guest":        {20 * time.Minute, 48 * time.Hour, 11 * time.Hour, 48 * time.Hour},
 }
 
-// recordOf returns a record of this age, with these timeouts of its own, if any, that count from
-// now.
+// recordOf returns a record of this age. Timeouts of its own, if any, count from now.
 func recordOf(idle, until, age time.Duration) Record {
 	now := time.Now()
 	r := Record{Data: []byte("1"), Created: now.Add(-age), revision: theRevision}
@@ -76,9 +75,9 @@ func recordOf(idle, until, age time.Duration) Record {
 	return r
 }
 
-// P12: every use of a session extends its idle timeout, at its beginning and at its end, but not
-// beyond the absolute timeout. A session's own timeouts count, whatever the terms. A session that
-// is taken at its end, by a script, outlasts the lock.
+// P12: every use of a session extends its idle timeout, when it begins and when it ends, but not beyond the
+// absolute timeout. A session's own timeouts replace those of the terms. A session that is taken shortly before
+// it expires is made to outlast the lock.
 func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	t.Parallel()
 	terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
@@ -101,7 +100,7 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 			r := recordOf(tt.idle, tt.until, tt.age)
 			had := terms.expiry(&r, time.Now())
 			if tt.until == 0 {
-				had = 60_000 // as if nobody had come for a while
+				had = 60_000 // as if no request had come for a while
 			}
 			s.Do(t, "SET", theRecord, r.text(nil), "PX", had)
 			got, err := st.Load(t.Context(), theID, terms)
@@ -113,12 +112,12 @@ func TestWhateverUsesASessionKeepsToItsOwnTimes(t *testing.T) {
 	})
 }
 
-// Until ends a session, whether Redis still has it or not, and Lifetime does not.
+// A remembered session ends at its Until, whether or not Redis still has it. Its Lifetime does not end it.
 func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: time.Hour, Lifetime: 10 * time.Hour}
 		for _, tt := range []struct {
-			age, until time.Duration // before now, and after
+			age, until time.Duration // the age now, and the time until Until
 			want       error
 		}{{20 * time.Hour, time.Hour, nil}, {20 * time.Hour, 0, ErrNotFound}, {0, 0, ErrNotFound}, {0, -time.Hour, ErrNotFound}} {
 			st := process(t, s)
@@ -127,7 +126,7 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 			_, err := st.Load(t.Context(), theID, terms)
 			wantError(t, "Load", err, tt.want)
 			if left := expiry(t, s, theRecord); tt.want != nil && left > 30*time.Second {
-				t.Errorf("Load has put off a session that is over: it has %v", left)
+				t.Errorf("Load has extended a session that has ended: it has %v left", left)
 			}
 			h, err := st.Take(t.Context(), theID, terms)
 			wantError(t, "Take", err, tt.want)
@@ -138,8 +137,8 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	})
 }
 
-// Create and a hold store the timeouts that they are given. A new id keeps Until, and is no longer
-// a guest's.
+// Create and a hold store the timeouts that they are given. With a new id, a session keeps Until, and loses a
+// guest's idle timeout.
 func TestOwnTimesAreStored(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		ctx, st := t.Context(), process(t, s)

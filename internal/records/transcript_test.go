@@ -51,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 				if *update {
 					must(t, os.WriteFile(file, []byte(got), 0o666))
 				} else if got != string(text) {
-					t.Errorf("it is now:\n%s\nWith -update the file is written.", got)
+					t.Errorf("the transcript is now:\n%s\nWith -update the file is written.", got)
 				}
 			})
 		})
@@ -88,7 +88,7 @@ func transcript(t *testing.T, s *redistest.Server, text string) string {
 	return all.String()
 }
 
-// onStage are the options of this process. A round trip may outlast a lease.
+// onStage are the options of this process. A round trip may take longer than a lease.
 var onStage = Options{Lease: 10 * time.Second, Timeout: 20 * time.Second}
 
 // goldenScripts returns the files of the scripts that Redis runs.
@@ -180,7 +180,7 @@ func (p *play) do(t *testing.T, words []string) {
 	}
 }
 
-// take lets a request come.
+// take makes a request come.
 func (p *play) take(t *testing.T, name string, elsewhere bool) {
 	ctx, leave := context.WithCancel(t.Context())
 	one := &part{leave: leave}
@@ -216,7 +216,7 @@ func (p *play) finish(t *testing.T, verb, name string, h *Hold) {
 	p.say("%s: %s: %s", name, verb, outcome(end(t.Context(), h)))
 }
 
-// end lets all go on that still waits.
+// end lets everything go on that still waits.
 func (p *play) end(t *testing.T) {
 	p.wire.hang(false)
 	for _, one := range p.parts {
@@ -225,7 +225,7 @@ func (p *play) end(t *testing.T) {
 			one.hold.Release(t.Context())
 		}
 	}
-	lapse(2 * onStage.Timeout) // what is repeated, or swept
+	lapse(2 * onStage.Timeout) // for repetitions and sweeps
 	must(t, errors.Join(p.here.Close(), p.elsewhere.Close()))
 }
 
@@ -284,7 +284,7 @@ func (w *wire) Do(ctx context.Context, key string, commands ...transport.Command
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
 	how := "time out"
-	select { // to cancel ctx would break nothing off
+	select { // cancelling ctx instead would break the connection
 	case how = <-verdict:
 	case <-timer.C:
 	}
@@ -303,7 +303,7 @@ func (w *wire) Do(ctx context.Context, key string, commands ...transport.Command
 
 var errBroken = fmt.Errorf("%w: the connection broke", transport.ErrUnavailable)
 
-// name says what a round trip is for.
+// name returns what a round trip is for.
 func (w *wire) name(commands []transport.Command) string {
 	last := commands[len(commands)-1]
 	if len(last) > 1 {
@@ -327,7 +327,7 @@ func (w *wire) hang(on bool) {
 	w.held = nil
 }
 
-// decide decides the fate of the round trip that has waited longest, among those with this name.
+// decide decides the fate of the round trip with this name that has waited longest.
 func (w *wire) decide(how, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// isUnclaimed is what a process reads of the session with an id.
+// isUnclaimed reports whether a process reads the session as unclaimed.
 func isUnclaimed(t *testing.T, st *Engine, id string) bool {
 	t.Helper()
 	loaded, err := st.Load(t.Context(), id, Terms{})
@@ -21,8 +21,9 @@ func isUnclaimed(t *testing.T, st *Engine, id string) bool {
 	return loaded.Unclaimed()
 }
 
-// A user's session is unclaimed until somebody comes back with it, whether it is taken or only read. Renew makes it
-// unclaimed again, and EndUser claims what it spares. A guest's session is nobody's to claim.
+// A user's session is unclaimed until somebody comes back with it, whether it is then taken or only read. Renew
+// makes it unclaimed again, and EndUser makes the sessions that it spares claimed. A guest's session is never
+// unclaimed.
 func TestASessionIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -39,22 +40,23 @@ func TestASessionIsClaimedOnce(t *testing.T) {
 		}
 		must(t, takeID(t, st, id).Renew(t.Context(), idOf(st, "ann", 2), []byte("1")))
 		if id = idOf(st, "ann", 2); !isUnclaimed(t, st, id) {
-			t.Error("what Renew has begun is claimed")
+			t.Error("a session from a Renew is claimed")
 		}
 		if _, err := st.EndUser(t.Context(), "ann", id); err != nil || isUnclaimed(t, st, id) {
-			t.Errorf("what EndUser spares is unclaimed, %v", err)
+			t.Errorf("a session that EndUser spares is unclaimed, %v", err)
 		}
 	})
 }
 
-// A hold may claim nothing: it is that of a job, or its claim has failed. Then the next hold of its process must claim
-// the session, whether the first one has changed it or not. After a claim it need not.
+// A hold may claim nothing: a job's, for example, or one whose claim has failed. Then the next hold of its
+// process must claim the session, whether or not the first hold has changed it. After a claim, the next hold need
+// not.
 func TestAHoldThatClaimsNothing(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		id := login(t, st, "ann", 1)
-		// next ends a hold while another one waits, which it returns.
+		// next ends a hold while another one waits, and returns the other one.
 		next := func(h *Hold, end func(*Hold)) *Hold {
 			t.Helper()
 			holds := make(chan *Hold)
@@ -83,8 +85,8 @@ func TestAHoldThatClaimsNothing(t *testing.T) {
 	})
 }
 
-// Of two logins, the newer one ends the older when it is claimed, and the list shows only the newer. If the older
-// one is claimed first, both live.
+// Of two logins, the newer one ends the older when it is claimed. The list shows only the newer. If the older one
+// is claimed first, both live.
 func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -97,7 +99,7 @@ func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 		other := login(t, st, "ann", 1)
 		first := login(t, st, "ann", 2)
 		second := again(3, first)
-		third := again(4, first, idOf(st, "bob", 1)) // which replaces the second, too
+		third := again(4, first, idOf(st, "bob", 1)) // replaces the second, too
 		wantListed(t, st, "ann", other, third)
 		wantAlive(t, st, first, "0")
 		if ended := claim(t, st, third); !slices.Equal(ended, []string{second, first}) {
@@ -112,7 +114,7 @@ func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 			t.Errorf("the older one has ended %q", ended)
 		}
 		if ended := claim(t, st, fourth); len(ended) > 0 {
-			t.Errorf("the newer one has ended %q, which was claimed", ended)
+			t.Errorf("the newer one has ended %q, but the older one was claimed", ended)
 		}
 		fifth := again(6, third)
 		claim(t, st, fifth)
@@ -120,8 +122,8 @@ func TestALoginReplacesAnUnclaimedOne(t *testing.T) {
 	})
 }
 
-// An unclaimed session does not count under RefuseLogin: it gives way. If one in the middle ends otherwise, what gives
-// way to it gives way to the one above.
+// An unclaimed session does not count under RefuseLogin: it gives way. If a session in the middle ends otherwise,
+// the sessions that give way to it give way to the one above.
 func TestUnclaimedSessionsGiveWay(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -142,7 +144,8 @@ func TestUnclaimedSessionsGiveWay(t *testing.T) {
 	})
 }
 
-// An expired session that is still on the list neither makes a login fail nor makes an unclaimed session count.
+// An expired session that is still on the list does not make a login fail. Nor does it make an unclaimed session
+// count.
 func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -150,20 +153,20 @@ func TestUnclaimedSessionsGiveWayBesideAnExpiredOne(t *testing.T) {
 		expired := login(t, st, "ann", 0)
 		claim(t, st, expired)
 		login(t, st, "ann", 1)
-		s.Do(t, "DEL", st.recordKey(expired)) // as its idle timeout does
+		s.Do(t, "DEL", st.recordKey(expired)) // as the idle timeout does
 		wantError(t, "a login", tryLogin(t, st, 2, terms), nil)
 		wantListed(t, st, "ann", idOf(st, "ann", 2))
 	})
 }
 
-// One login may make sessions give way that have nothing to do with each other: here the second, to which the first
-// gives way, and the third. If one of them is claimed before the login, the others still give way to the login.
+// One login may make unrelated sessions give way: here the second, to which the first gives way, and the third.
+// If one of them is claimed before the login is, the others still give way to the login.
 func TestUnrelatedSessionsGiveWayToOneLogin(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		for i, tt := range []struct {
-			claimed      int // before the login; 0: none
+			claimed      int // before the login is claimed; 0: none
 			ends, listed []int
 			endsLater    []int // when the login is claimed
 		}{
@@ -201,7 +204,7 @@ func TestUnrelatedSessionsGiveWayToOneLogin(t *testing.T) {
 	})
 }
 
-// A login that replaces one session needs no other one to give way for it.
+// A login that replaces one session does not make another one give way.
 func TestALoginReplacesNoMoreThanItMust(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -216,7 +219,7 @@ func TestALoginReplacesNoMoreThanItMust(t *testing.T) {
 	})
 }
 
-// A claim does not say that it has ended what had ended before.
+// A claim does not report sessions that had ended before.
 func TestAClaimNamesWhatItHasEnded(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -225,7 +228,7 @@ func TestAClaimNamesWhatItHasEnded(t *testing.T) {
 			wantError(t, "a login", tryLogin(t, st, n, terms), nil)
 		}
 		must(t, st.End(t.Context(), idOf(st, "ann", 1)))
-		s.Do(t, "DEL", st.recordKey(idOf(st, "ann", 0))) // as its idle timeout does
+		s.Do(t, "DEL", st.recordKey(idOf(st, "ann", 0))) // as the idle timeout does
 		if ended := claim(t, st, idOf(st, "ann", 3)); !slices.Equal(ended, []string{idOf(st, "ann", 2)}) {
 			t.Errorf("ended: %q", ended)
 		}
@@ -233,8 +236,8 @@ func TestAClaimNamesWhatItHasEnded(t *testing.T) {
 	})
 }
 
-// A session that a login replaces may end otherwise, between the moment when the mark is read and the claim. The
-// claim ends the rest.
+// A session that a login replaces ends otherwise, after the mark is read and before the claim. The claim ends the
+// rest.
 func TestAClaimEndsTheRestOfWhatItReplaces(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -246,7 +249,7 @@ func TestAClaimEndsTheRestOfWhatItReplaces(t *testing.T) {
 		read, err := st.Load(t.Context(), newest, Terms{})
 		must(t, err)
 		must(t, st.End(t.Context(), idOf(st, "ann", 1)))
-		other := login(t, st, "ann", 3) // which writes the mark anew
+		other := login(t, st, "ann", 3) // writes the mark anew
 		ended, err := st.Claim(t.Context(), newest, read)
 		if err != nil || !slices.Equal(ended, []string{idOf(st, "ann", 0)}) {
 			t.Errorf("ended: %q, %v", ended, err)
@@ -255,8 +258,8 @@ func TestAClaimEndsTheRestOfWhatItReplaces(t *testing.T) {
 	})
 }
 
-// A session that gives way may be claimed between the moment when the mark is read and the claim of the newer one. Then it
-// lives, and what gives way to it has ended with its own claim.
+// A session that gives way is claimed after the mark is read and before the newer session is claimed. It lives.
+// The sessions that give way to it have ended with its own claim.
 func TestAClaimEndsNothingThatWasClaimedMeanwhile(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -275,8 +278,8 @@ func TestAClaimEndsNothingThatWasClaimedMeanwhile(t *testing.T) {
 	})
 }
 
-// A mark has room for sixteen unclaimed sessions. Those that do not fit any more count as claimed, and are not ended
-// by another login.
+// A mark has room for sixteen unclaimed sessions. Sessions beyond that count as claimed: no other login ends
+// them.
 func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -295,7 +298,7 @@ func TestAMarkHasRoomForSixteenUnclaimedSessions(t *testing.T) {
 	})
 }
 
-// A claim and a login that come twice, or without their reply, do the same as once.
+// A claim or a login that is done twice, or loses its reply, has the same effect as once.
 func TestALateClaimEndsNothingNew(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -318,7 +321,7 @@ func TestALateClaimEndsNothingNew(t *testing.T) {
 		again(t, s, claims...)
 		wantAlive(t, st, third, "0")
 		if !isUnclaimed(t, st, third) {
-			t.Error("the copy has claimed another session")
+			t.Error("the copy of the claim has claimed another session")
 		}
 		if len(claims) == 0 {
 			t.Error("no claim was seen")

@@ -8,13 +8,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A record that cannot be used is never a panic. Take reports it and holds its
-// lock, so that the caller may replace it, leave it, or end it. Load reports it.
+// A record that cannot be used never causes a panic. Take reports it, and holds the lock, so that the caller may
+// replace the record, leave it, or end it. Load reports it.
 func TestUnusableRecords(t *testing.T) {
 	t.Parallel()
 	small := Terms{MaxBytes: 100, GuestTTL: 20 * time.Minute}
 	for name, tt := range map[string]struct {
-		put  []any // the command that puts it there
+		put  []any // the command that stores the record
 		want error
 	}{
 		"empty":         {[]any{"SET", theRecord, ""}, ErrCorrupt},
@@ -50,7 +50,7 @@ func TestUnusableRecords(t *testing.T) {
 
 			save(t, put(), "new")
 			wantData(t, s, "new")
-			wantExpiry(t, s, theRecord, small.GuestTTL) // it begins as a guest's
+			wantExpiry(t, s, theRecord, small.GuestTTL) // the session begins as a guest's
 			wantFree(t, s)
 
 			wantError(t, "Destroy", put().Destroy(ctx), nil)
@@ -64,7 +64,7 @@ func TestUnusableRecords(t *testing.T) {
 			wantError(t, "Touch", put().Touch(ctx), nil)
 			wantFree(t, s)
 
-			// The fence holds for it, too.
+			// The fence also holds for a record that cannot be used.
 			h := put()
 			s.Do(t, "DEL", theLock)
 			wantError(t, "Save without the lock", h.Save(ctx, []byte("x")), ErrLost)

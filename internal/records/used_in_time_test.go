@@ -7,12 +7,12 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P12: a session runs out when no request has come for its TTL. It does not while one holds it or
+// P12: a session expires when no request has come for its TTL. It does not expire while a request holds it or
 // waits for it, however long that takes.
 
-// A session is held for longer than its TTL, which may be longer or shorter than the lease, or for
-// longer than its own timeouts. It exists all the time: for a reader, for a waiter that came in
-// time, and for a later request. After its release it expires, and leaves nothing.
+// A session is held for longer than its TTL, or than its own timeouts. The TTL may be longer or shorter than the
+// lease. The session exists all the time: for a reader, for a waiter that came in time, and for a later request.
+// After its release it expires, and leaves nothing.
 func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 	t.Parallel()
 	const ttl, hold = 5 * time.Second, 50 * time.Second
@@ -20,15 +20,15 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 		lease time.Duration
 		own   *Times
 		quiet bool
-		later bool // it has more time of its own than the TTL
+		later bool // its own timeout is longer than the TTL
 	}{
-		"lease like the TTL":         {lease: ttl},
-		"lease longer than the TTL":  {lease: 3 * ttl},
-		"a guest":                    {lease: 3 * ttl, own: &Times{Idle: ttl}},
-		"remembered":                 {lease: 3 * ttl, own: &Times{Until: time.Now().Add(ttl)}},
-		"a job has it":               {lease: 3 * ttl, quiet: true},
-		"a job has a guest":          {lease: 3 * ttl, own: &Times{Idle: ttl / 5}, quiet: true},
-		"a job has another's guest ": {lease: 3 * ttl, own: &Times{Idle: time.Hour}, quiet: true, later: true},
+		"lease like the TTL":                {lease: ttl},
+		"lease longer than the TTL":         {lease: 3 * ttl},
+		"a guest":                           {lease: 3 * ttl, own: &Times{Idle: ttl}},
+		"remembered":                        {lease: 3 * ttl, own: &Times{Until: time.Now().Add(ttl)}},
+		"a job has it":                      {lease: 3 * ttl, quiet: true},
+		"a job has a guest":                 {lease: 3 * ttl, own: &Times{Idle: ttl / 5}, quiet: true},
+		"a job has a guest of longer terms": {lease: 3 * ttl, own: &Times{Idle: time.Hour}, quiet: true, later: true},
 	} {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
 			o := Options{Lease: tt.lease, Timeout: patient.Timeout}
@@ -45,7 +45,7 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 			lapse(hold)
 			wantData(t, s, "0")
 			var waiting []*guest
-			if own == nil || own.Until.IsZero() { // else it ends when it is given back
+			if own == nil || own.Until.IsZero() { // otherwise it ends when it is released
 				waiting = guests(t, onPool(s.Pool(t, 8), o), 1, terms)
 				lapse(hold)
 				waiting = append(waiting, guests(t, reader, 1, terms)...)
@@ -55,9 +55,9 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 				wantError(t, "Touch", g.holds(t, "held").Touch(t.Context()), nil)
 			}
 			if tt.later {
-				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds()) // as its own would
+				s.Do(t, "PEXPIRE", theRecord, ttl.Milliseconds()) // as its own timeout would
 			}
-			lapse(3*tt.lease + outlast) // a job lets it outlast its lock
+			lapse(3*tt.lease + outlast) // the record may outlast the lock of a job
 			wantNotFound(t, s, reader, terms)
 			if keys := s.Keys(t); len(keys) > 0 {
 				t.Errorf("keys %q are left", keys)
@@ -66,8 +66,8 @@ func TestAHeldSessionDoesNotRunOut(t *testing.T) {
 	}
 }
 
-// A line of requests came in time, in one process. Each changes nothing and fails, so only their
-// waiting keeps the session. It exists for the last of them, and for later requests.
+// Requests of one process came in time and wait in line. Each but the last changes nothing and fails, so only
+// their waiting keeps the session. It exists for the last of them, and for later requests.
 func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		terms := Terms{TTL: 5 * time.Second}
@@ -89,8 +89,8 @@ func TestALineThatCameInTimeFindsItsSession(t *testing.T) {
 	})
 }
 
-// The holder was killed, so no renewal extends the session. A request that waits for the end of the
-// lease came in time and gets the session, and waits no longer than that.
+// The holder was killed, so no renewal extends the session. A request that came in time waits for the end of the
+// lease, gets the session then, and does not wait longer.
 func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		const ttl = time.Second
@@ -107,8 +107,8 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 	})
 }
 
-// A waiter in another process may miss its turn, and asks again a little later. A session with a
-// short TTL still exists then.
+// A waiter in another process may miss its turn. It asks again a little later. A session with a short TTL still
+// exists then.
 func TestASessionOutlastsTheNextTurn(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		here, terms := process(t, s), Terms{TTL: 50 * time.Millisecond, LockWait: time.Hour}
@@ -116,7 +116,7 @@ func TestASessionOutlastsTheNextTurn(t *testing.T) {
 		must(t, here.Create(t.Context(), theID, []byte("0"), terms))
 		h := takeBy(t, here, terms)
 		waiting := guests(t, deaf, 1, terms)
-		lapse(time.Second) // it has joined the queue
+		lapse(time.Second) // the request has joined the queue
 		save(t, h, "held")
 		wantError(t, "Touch", waiting[0].holds(t, "held").Touch(t.Context()), nil)
 	})

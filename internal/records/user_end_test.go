@@ -13,16 +13,16 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// The holder of a session that was ended is told within a third of a lease, even if MaxHold allows
-// no further renewal.
+// The holder of a session that was ended is told within a third of a lease, even if MaxHold allows no further
+// renewal.
 func TestALeaseOfAnEndedSession(t *testing.T) {
 	for name, tt := range map[string]struct{ lease, maxHold, held time.Duration }{
-		"of many leases":     {10 * time.Second, time.Minute, 0},
-		"the last of many":   {3 * time.Second, 5 * time.Second, 2100 * time.Millisecond},
-		"the end of that":    {3 * time.Second, 5 * time.Second, 3900 * time.Millisecond},
-		"of a single lease":  {3 * time.Second, 3 * time.Second, 0},
-		"of a longer one":    {10 * time.Second, 10 * time.Second, 0},
-		"of the end of that": {10 * time.Second, 10 * time.Second, 5 * time.Second},
+		"the first of many leases":    {10 * time.Second, time.Minute, 0},
+		"the last of many":            {3 * time.Second, 5 * time.Second, 2100 * time.Millisecond},
+		"the end of the last of many": {3 * time.Second, 5 * time.Second, 3900 * time.Millisecond},
+		"a single lease":              {3 * time.Second, 3 * time.Second, 0},
+		"a single, longer lease":      {10 * time.Second, 10 * time.Second, 0},
+		"the end of a single lease":   {10 * time.Second, 10 * time.Second, 5 * time.Second},
 	} {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
 			st := onPool(s.Pool(t, 8), Options{Lease: tt.lease, Timeout: patient.Timeout})
@@ -40,10 +40,10 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 				ended := time.Now()
 				<-lost.Done()
 				if took := time.Since(ended); took > tt.lease/3+10*time.Millisecond {
-					t.Errorf("it was told after %v, of a lease of %v", took, tt.lease)
+					t.Errorf("the holder was told after %v, with a lease of %v", took, tt.lease)
 				}
 				if why := context.Cause(lost); !errors.Is(why, ErrLost) || !strings.Contains(why.Error(), "ended") {
-					t.Errorf("it was told: %v", why)
+					t.Errorf("the holder was told: %v", why)
 				}
 				h.Release(t.Context())
 			}
@@ -51,11 +51,11 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 	}
 }
 
-// A session that was loaded before its end cannot be saved after its end by SaveLoaded either.
+// SaveLoaded cannot save a session that was loaded before its end either.
 func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
-		for n, but := range []string{idOf(st, "ann", 9), ""} { // one of them is alive
+		for n, but := range []string{idOf(st, "ann", 9), ""} { // 9 stays alive, or none does
 			login(t, st, "ann", 9+n)
 			id := login(t, st, "ann", n)
 			read, err := st.Load(t.Context(), id, Terms{})
@@ -68,7 +68,7 @@ func TestSaveLoadedAfterTheEnd(t *testing.T) {
 	})
 }
 
-// If Redis does not permit EndUser to write, it ends all of the sessions or none.
+// If Redis does not permit EndUser to write, EndUser ends all of the sessions or none.
 func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
 	t.Parallel()
 	for name, spares := range map[string]bool{"all": false, "all but one": true} {
@@ -94,8 +94,8 @@ func TestAnEndUserThatMayNotWriteIsNotHalfDone(t *testing.T) {
 	}
 }
 
-// A request does not see a session that ended before it came, even if the reply to an earlier commit comes only
-// afterwards: the holder's next commit would fail, but the request might only have read.
+// A request does not see a session that ended before the request came, even if the reply to an earlier commit
+// arrives after that. The holder's next commit would fail, but the request might only have read.
 func TestWhoComesAfterTheEndFindsNothing(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		learn(t, s)
@@ -131,7 +131,7 @@ func TestWhoComesAfterTheEndFindsNothing(t *testing.T) {
 	})
 }
 
-// slowReplies holds the replies back that come while it is slow.
+// slowReplies holds back the replies that arrive while it is slow.
 type slowReplies struct {
 	transport.Client
 	slow atomic.Bool

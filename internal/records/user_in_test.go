@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// UserIn reads the user from the beginning of a record, or from all of a sealed one. Nobody learns anything from a
+// UserIn reads the user from the beginning of a record, or from all of a sealed one. It reveals nothing of a
 // record that is cut off, copied to another key, or sealed with another key.
 func TestTheUserInARecord(t *testing.T) {
 	const user = "Ann \"\x1b[2J\" Zürich"

@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// P14 while keys change: a session that a process of either step has begun is listed and ended by
-// processes of both, whatever tag it has.
+// P14, while keys change: processes of both steps list and end a session that a process of either step has begun,
+// whatever tag it has.
 func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	for name, change := range keyChanges {
@@ -47,7 +47,7 @@ func TestAUsersSessionsAreFoundWhileKeysChange(t *testing.T) {
 	}
 }
 
-// wantListed checks whose sessions are listed, in any order, and what of them can be read.
+// wantListed checks which sessions of a user are listed, in any order, and what the list shows of them.
 func wantListed(t *testing.T, st *Engine, user string, ids ...string) {
 	t.Helper()
 	listed, err := st.ListUser(t.Context(), user, Terms{})
@@ -65,15 +65,15 @@ func wantListed(t *testing.T, st *Engine, user string, ids ...string) {
 	}
 }
 
-// A Renew moves a session to the tag of the newest key, from one list to another. One that is under way
-// while all sessions of the user are ended does not slip through between the two lists, in whichever
-// direction it goes: processes of both steps are there.
+// A Renew moves a session to the tag of the newest key, from one list to another. If all sessions of the user are
+// ended meanwhile, the session does not escape between the two lists. It may move in either direction, since
+// processes of both steps run.
 func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 	t.Parallel()
 	for direction, keys := range map[string][2][]byte{"forth": {oldKey, newKey}, "back": {newKey, oldKey}} {
 		t.Run(direction, fakeTime(func(t *testing.T, s *redistest.Server) {
 			from, to := onPool(s.Pool(t, 8), encrypted(keys[0], keys[1])), onPool(s.Pool(t, 8), encrypted(keys[1], keys[0]))
-			if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // Redis knows the script then
+			if _, err := from.EndUser(t.Context(), "nobody"); err != nil { // from now on Redis has the script
 				t.Fatal(err)
 			}
 			for i, o := range []Options{encrypted(oldKey, newKey), encrypted(newKey, oldKey)} {
@@ -88,14 +88,14 @@ func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 				wantListed(t, to, "ann")
 				wantOver(t, to, id)
 				if _, err := to.Load(t.Context(), next, Terms{}); err == nil {
-					t.Errorf("by options %d the session is alive under its new id", i)
+					t.Errorf("with options %d the session is alive under its new id", i)
 				}
 			}
 		}))
 	}
 }
 
-// An interrupted client does something after the first round trip that it carries.
+// An interrupted client calls do after the first round trip that it carries.
 type interrupted struct {
 	transport.Client
 	do func()
@@ -110,8 +110,9 @@ func (b *interrupted) Do(ctx context.Context, key string, commands ...transport.
 	return replies, err
 }
 
-// With encryption neither a key nor a value in Redis names the user or the device, nor has what can be
-// computed of the name without a key. Without it the tag is that, and the record can be read.
+// With encryption, no key or value in Redis contains the user or the device, nor anything that can be computed
+// from the name without a key. Without encryption, the tag can be computed from the name, and the record can be
+// read.
 func TestRedisDoesNotKnowTheUser(t *testing.T) {
 	t.Parallel()
 	const user = "ann@example.org"
@@ -119,12 +120,12 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
 			st := onPool(s.Pool(t, 8), options)
 			id := login(t, st, user, 1)
-			h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // the lock is there, too
+			h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // so that there is a lock, too
 			must(t, err)
 			defer h.Release(t.Context())
 			all := everythingIn(t, s)
 			if want := 3; strings.Count(all, base64.RawURLEncoding.EncodeToString(tagOf(st, user))) < want {
-				t.Fatalf("record, lock and list are not there: %q", all)
+				t.Fatalf("record, lock or list is missing: %q", all)
 			}
 			for what, found := range map[string]bool{
 				"the user":   strings.Contains(all, user),
@@ -133,7 +134,7 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 					anyHashIn(all, DefaultPrefix+"\x00"+user),
 			} {
 				if encrypted := name == "encrypted"; found == encrypted {
-					t.Errorf("%s is there: %v, in %q", what, found, all)
+					t.Errorf("%s is found: %v, in %q", what, found, all)
 				}
 			}
 		}))
@@ -145,7 +146,7 @@ func tagOf(st *Engine, user string) []byte {
 	return tag[:]
 }
 
-// anyHashIn reports whether text has the SHA-256 of name, or what it begins with, in any form.
+// anyHashIn reports whether text contains the SHA-256 of name, or the beginning of it, in any form.
 func anyHashIn(text, name string) bool {
 	sum := sha256.Sum256([]byte(name))
 	begins := sum[:tagBytes]

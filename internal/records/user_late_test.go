@@ -11,9 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A login that fails with an unknown outcome leaves no session behind that would be listed or
-// counted. If it comes late, or again, it brings back neither that session nor one that was ended
-// meanwhile.
+// A login that fails with an unknown outcome leaves no session that would be listed or counted. If the login is
+// done late, or again, it brings back neither that session nor one that was ended meanwhile.
 func TestALateLoginBringsNothingBack(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, proxy := tapped(t, s, patient)
@@ -58,9 +57,8 @@ func TestARepeatedLoginEndsWhatIsTooMany(t *testing.T) {
 	})
 }
 
-// A Renew is not a login: it is not refused if the user has too many sessions already, since
-// MaxSessions may have been lowered. Nor is it refused while keys change and the session moves to
-// another list.
+// A Renew is not a login. It is not refused if the user already has too many sessions, since MaxSessions may have
+// been lowered. Nor is it refused if keys change and the session moves to another list.
 func TestARenewIsNotRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		before, after := encrypted(oldKey, newKey), encrypted(newKey, oldKey)
@@ -83,8 +81,8 @@ func TestARenewIsNotRefused(t *testing.T) {
 	})
 }
 
-// Changes during ListUser: a session that gets new ids is listed once, by the last id, and a
-// session that is ended is not listed.
+// Sessions change during ListUser. A session that gets new ids is listed once, by the last id. A session that is
+// ended is not listed.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
@@ -94,7 +92,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 			ids = append(ids, idOf(other, "ann", 10+n))
 		}
 		for what, tt := range map[string]struct {
-			change func(n int) // is called when a record is about to be read, first with 0
+			change func(n int) // called before a record is read, first with 0
 			want   []string
 		}{
 			"nothing": {func(int) {}, []string{a, b}},
@@ -103,7 +101,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 					wantError(t, "Renew", takeID(t, other, ids[n]).Renew(t.Context(), ids[n+1], []byte("1")), nil)
 				}
 			}, []string{b, ids[len(ids)-1]}},
-			"all but one": {func(n int) {
+			"all but one end": {func(n int) {
 				if n == 0 {
 					endAll(t, other, b)
 				}
@@ -115,7 +113,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 			st, proxy := tapped(t, s, patient)
 			changes := 0
 			proxy.Inject(func(cmd redistest.Command) redistest.Fault {
-				if cmd.Name == "GETRANGE" && !strings.HasSuffix(cmd.Args[0], ".user") { // the list has been read
+				if cmd.Name == "GETRANGE" && !strings.HasSuffix(cmd.Args[0], ".user") { // after the list was read
 					tt.change(changes)
 					changes++
 				}
@@ -128,11 +126,11 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 	})
 }
 
-// If a user's list seems to be lost, a login that comes in between is not ended.
+// If a user's list seems to be lost, a login that comes meanwhile is not ended.
 func TestListUserEndsNoLogin(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
-		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark is left
+		wantError(t, "End", other.End(t.Context(), login(t, other, "ann", 1)), nil) // the mark remains
 		st, proxy := tapped(t, s, patient)
 		next := ""
 		proxy.Inject(func(cmd redistest.Command) redistest.Fault {
@@ -149,8 +147,8 @@ func TestListUserEndsNoLogin(t *testing.T) {
 	})
 }
 
-// An EndUser that is repeated, since its reply was lost, is done once: a login that came meanwhile
-// stays. A copy that comes late, after another EndUser, neither ends nor brings back a session.
+// An EndUser whose reply was lost is repeated, but done once: a login that came meanwhile stays. A copy that is
+// done late, after another EndUser, neither ends a session nor brings one back.
 func TestALateEndUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		other := process(t, s)
@@ -174,7 +172,7 @@ func TestALateEndUser(t *testing.T) {
 			return redistest.Pass
 		})
 		if endAll(t, st, b); meanwhile == "" {
-			t.Fatal("it was not repeated")
+			t.Fatal("EndUser was not repeated")
 		}
 		wantOver(t, other, a)
 		wantListed(t, other, "ann", b, meanwhile)
@@ -190,8 +188,9 @@ func TestALateEndUser(t *testing.T) {
 	})
 }
 
-// An EndUser is remembered for as long as a copy may be done, to the second: such a copy ends no session that began since.
-// Redis counts whole seconds, and the process believes that Redis's clock is ahead by as much as the scripts accept.
+// An EndUser is remembered for as long as a copy of it may be done, to the second. So a copy ends no session that
+// began since. Redis counts whole seconds, and here the process believes Redis's clock to be as far ahead as the
+// scripts accept.
 func TestAnEndUserIsRememberedWhileACopyMayBeDone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		o := Options{Lease: time.Minute, Timeout: time.Minute}
@@ -205,7 +204,7 @@ func TestAnEndUserIsRememberedWhileACopyMayBeDone(t *testing.T) {
 		endAll(t, st)
 		copies := slices.DeleteFunc(p.Commands(), func(c redistest.Command) bool { return !runs(c, endAllScript) })
 		lapse(59*time.Second + 300*time.Millisecond)
-		endAll(t, other) // forgets what is over
+		endAll(t, other) // makes the mark forget what is over
 		lapse(100 * time.Millisecond)
 		id := login(t, other, "ann", 1)
 		lapse(100 * time.Millisecond)
@@ -216,8 +215,8 @@ func TestAnEndUserIsRememberedWhileACopyMayBeDone(t *testing.T) {
 	})
 }
 
-// A login that failed is removed however late Redis executes it, also if a lease is over long before. Otherwise it would
-// be on the list of its user, and nobody would have its cookie.
+// A login that failed is removed, however late Redis executes it, even long after a lease. Otherwise its session
+// would be on the list of its user, and nobody would have its cookie.
 func TestALoginThatFailedIsRemovedHoweverLateItIsDone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, Options{Lease: 500 * time.Millisecond, Timeout: 20 * time.Second})

@@ -49,8 +49,8 @@ func countedPool(t *testing.T, s *redistest.Server, moved *atomic.Int64) *redis.
 	return pool
 }
 
-// A list moves less than a kilobyte for each session, whatever they hold, and however long the names of
-// user and devices are, and shows what it would if it read the whole.
+// A list moves less than a kilobyte for each session, whatever the sessions hold, and however long the names of
+// user and devices are. It shows the same as if it read whole records.
 func TestAListMovesNoMoreThanItShows(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -70,7 +70,7 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 				r.Data = []byte(strings.Repeat("x", 50_000))
 				must(t, st.CreateRecord(t.Context(), idOf(st, user, n), r, Terms{}))
 			}
-			_, err := st.ListUser(t.Context(), user, Terms{}) // Redis knows the script then
+			_, err := st.ListUser(t.Context(), user, Terms{}) // from now on Redis has the script
 			must(t, err)
 			before := moved.Load()
 			listed, err := st.ListUser(t.Context(), user, Terms{})
@@ -82,7 +82,7 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 				must(t, err)
 				whole := devices[n%len(devices)]
 				if l.ID != idOf(st, user, n) || l.User != user || l.Device != r.Device || !strings.HasPrefix(whole, l.Device) || l.Device == "" && whole != "" {
-					t.Errorf("%s: the session %d of device %.20q is listed as %.100q", form, n, r.Device, l.Device)
+					t.Errorf("%s: session %d of device %.20q is listed with device %.100q", form, n, r.Device, l.Device)
 				}
 				if !l.Created.Equal(r.Created) || l.Expires.Sub(expires).Abs() > time.Minute {
 					t.Errorf("%s: listed is %v to %v, stored %v to %v", form, l.Created, l.Expires, r.Created, expires)
@@ -92,7 +92,7 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 	})
 }
 
-// Of a device as much has room as MaxDevice says, in whole characters.
+// Of a device, MaxDevice bytes are stored, and only whole characters.
 func TestLongDevices(t *testing.T) {
 	t.Parallel()
 	invalid := strings.Trim(string(appendQuoted(nil, "\xff")), `"`) // depends on the version of Go
@@ -111,8 +111,8 @@ func TestLongDevices(t *testing.T) {
 	}
 }
 
-// P11: whatever reply to the one list changes places with that to the other, nobody sees the sessions of
-// another user. A record that was copied to one's key shows nothing of what it is.
+// P11: the replies to two users' lists change places. No user sees the sessions of the other. If another user's
+// record was copied to the key of one's own, the list shows nothing of it.
 func TestAListShowsNobodyElsesSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -123,7 +123,7 @@ func TestAListShowsNobodyElsesSessions(t *testing.T) {
 			r.Device = user
 			must(t, other.CreateRecord(t.Context(), idOf(other, user, n), r, Terms{}))
 		}
-		for call := range 2 { // for the list, and for the records
+		for call := range 2 { // 0 is for the list, 1 for the records
 			for at := range 8 {
 				client := transport.NewRedigo(s.Pool(t, 8), patient.Timeout)
 				c := &crossing{Client: client, at: at, after: call, first: make(chan []any), done: make(chan struct{})}
@@ -163,7 +163,7 @@ func tagIn(id string) string {
 	return tag
 }
 
-// A login and a Renew store no more of a device than that, and a list shows it.
+// A login and a Renew store at most MaxDevice of a device, and a list shows it.
 func TestALongDeviceIsListed(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, long := process(t, s), strings.Repeat("x", 2*MaxDevice)
@@ -187,7 +187,7 @@ func TestALongDeviceIsListed(t *testing.T) {
 	})
 }
 
-// A list takes no longer than one timeout, even if one connection after the other breaks late.
+// A list takes no longer than one Timeout, even if one connection after another breaks late.
 func TestAListGivesUpAfterOneTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestAListGivesUpAfterOneTimeout(t *testing.T) {
 		_, err := st.ListUser(t.Context(), "ann", Terms{})
 		wantError(t, "ListUser", err, ErrUnavailable)
 		if took := time.Since(begun); took > time.Second {
-			t.Errorf("it took %v, want 1s at most", took)
+			t.Errorf("the list took %v, want 1s at most", took)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// loginOf begins the n-th session of a user who may have so many. The later ones end later.
+// loginOf begins the n-th session of a user with MaxSessions most. The later sessions end later.
 func loginOf(t *testing.T, st *Engine, n, most int) (id string) {
 	t.Helper()
 	lapse(time.Millisecond)
@@ -28,16 +28,16 @@ func claim(t *testing.T, st *Engine, id string) (ended []string) {
 	return ended
 }
 
-// With MaxSessions, the session that would expire first makes room for a login, or the login is
-// refused. A Renew is not a login. Expired sessions do not count: they neither make a login fail,
-// since the user could not log out of them, nor make it end a session in use.
+// With MaxSessions, a login ends the session that would expire first, or is refused. A Renew is not a login.
+// Expired sessions do not count: since the user could not log out of them, they do not make a login fail. Nor do
+// they make a login end a session in use.
 func TestMaxSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
 		refuse := Terms{MaxSessions: 3, RefuseLogin: true}
 		first, idle, tablet := loginOf(t, st, 0, 3), loginOf(t, st, 1, 3), loginOf(t, st, 2, 3)
-		s.Do(t, "DEL", st.recordKey(idle)) // as its idle timeout does
+		s.Do(t, "DEL", st.recordKey(idle)) // as the idle timeout does
 		laptop := loginOf(t, st, 3, 3)
 		wantListed(t, st, "ann", first, tablet, laptop)
 		phone := loginOf(t, st, 4, 3)
@@ -58,7 +58,7 @@ func TestMaxSessions(t *testing.T) {
 	})
 }
 
-// That is so also for more sessions than are asked for at once.
+// Expired sessions do not count either if there are more sessions than one round trip asks for.
 func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -82,7 +82,8 @@ func TestMaxSessionsDoesNotCountWhatHasTimedOut(t *testing.T) {
 	})
 }
 
-// Unless it is set, a user has at most a thousand: the next login ends the session that would expire first.
+// Without MaxSessions, a user has at most a thousand sessions: the next login ends the one that would expire
+// first.
 func TestMaxSessionsByDefault(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -97,8 +98,8 @@ func TestMaxSessionsByDefault(t *testing.T) {
 	})
 }
 
-// Two logins at once end no more sessions than necessary, and neither ends the other in vain. The
-// second login counts before the first has taken expired sessions off the list.
+// Two logins at once end no more sessions than necessary, and neither ends the other in vain. The second login
+// counts before the first has taken expired sessions off the list.
 func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ most, idle, left int }{
@@ -129,7 +130,7 @@ func TestTwoLoginsAtOnceEndNoMoreThanAreTooMany(t *testing.T) {
 	}
 }
 
-// A login succeeds even if its session is ended before it has ended the surplus.
+// A login succeeds even if its own session is ended before the login has ended the surplus.
 func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -140,7 +141,7 @@ func TestALoginThatIsEndedAtOnce(t *testing.T) {
 	})
 }
 
-// interrupt opens a store that does something after the first round trip.
+// interrupt opens a store that calls do after its first round trip.
 func interrupt(t *testing.T, s *redistest.Server, do func()) *Engine {
 	return knowing(New(&interrupted{Client: transport.NewRedigo(s.Pool(t, 8), time.Minute), do: do}, patient))
 }

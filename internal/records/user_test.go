@@ -18,7 +18,7 @@ func idOf(st *Engine, user string, n int) string {
 	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
 }
 
-// tryLogin begins the n-th session of ann, or says why not.
+// tryLogin begins the n-th session of ann, or returns why it cannot.
 func tryLogin(t *testing.T, st *Engine, n int, terms Terms) error {
 	return st.CreateRecord(t.Context(), idOf(st, "ann", n), recordOfUser("ann"), terms)
 }
@@ -31,12 +31,12 @@ func login(t *testing.T, st *Engine, user string, n int) (id string) {
 	return id
 }
 
-// recordOfUser is what each of them begins with.
+// recordOfUser is what each session of a user begins with.
 func recordOfUser(user string) Record {
 	return Record{Data: []byte("0"), Created: time.Now(), User: user, Device: `Firefox, "Berlin"`}
 }
 
-// endAll ends all sessions of ann, but those.
+// endAll ends all sessions of ann except those in but.
 func endAll(t *testing.T, st *Engine, but ...string) {
 	t.Helper()
 	_, err := st.EndUser(t.Context(), "ann", but...)
@@ -66,7 +66,7 @@ func wantAlive(t *testing.T, st *Engine, id, data string) {
 	}
 }
 
-// A user's session keeps its user, whatever is done to it.
+// A user's session keeps its user, however it is used.
 func TestAUsersSessionKnowsItsUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -83,8 +83,7 @@ func TestAUsersSessionKnowsItsUser(t *testing.T) {
 	})
 }
 
-// P14: ending one session, all others, or all takes effect at once, for new requests and for
-// holders.
+// P14: ending one session, all others, or all takes effect at once, for new requests and for holders.
 func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -120,7 +119,7 @@ func TestEndedSessionsAreOverAtOnce(t *testing.T) {
 	})
 }
 
-// A Renew or a login that is under way when the session is ended writes no record.
+// A Renew that is under way when the session is ended writes no record.
 func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)
@@ -136,7 +135,7 @@ func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 			}
 			wantOver(t, st, id)
 			if s.Exists(t, st.recordKey(next)) {
-				t.Error("it has begun another session")
+				t.Error("the Renew has stored another session")
 			}
 			wantListed(t, st, "ann")
 		}
@@ -153,18 +152,18 @@ func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 		wantAlive(t, st, next, "1")
 		wantListed(t, st, "ann", next)
 		if n := s.Do(t, "ZCARD", st.keys(next).list); fmt.Sprint(n) != "1" {
-			t.Errorf("%v on the list", n)
+			t.Errorf("%v sessions are on the list, want 1", n)
 		}
 		must(t, takeID(t, st, next).Destroy(t.Context()))
 		wantOver(t, st, next)
 		if n := s.Do(t, "EXISTS", st.keys(next).list); fmt.Sprint(n) != "0" {
-			t.Error("a list of nothing is left")
+			t.Error("an empty list is left")
 		}
 	})
 }
 
-// A lost mark, evicted for example, ends its user's sessions at once. A lost list ends them as soon
-// as it is asked for. Neither brings back a session, not even one that was ended before.
+// A lost mark, evicted for example, ends its user's sessions at once. A lost list ends them as soon as a request
+// asks for the list. Neither brings back a session, not even one that was ended before.
 func TestALostKeyEndsTheSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -201,7 +200,7 @@ func TestALostKeyEndsTheSessions(t *testing.T) {
 	})
 }
 
-// The list shows what a session is, newest first, and looks without using it.
+// The list shows the sessions, newest first. Listing does not use them.
 func TestListUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -231,7 +230,7 @@ func TestListUser(t *testing.T) {
 	})
 }
 
-// A user has 1 to 512 bytes, and an id has its tag.
+// The name of a user has 1 to 512 bytes. The id of a user's session has the user's tag.
 func TestBadUsers(t *testing.T) {
 	t.Parallel()
 	st := onPool(redistest.Embedded(t).Pool(t, 8), patient)
@@ -247,8 +246,8 @@ func TestBadUsers(t *testing.T) {
 	wantError(t, "End", st.End(t.Context(), newID), ErrNotFound)
 }
 
-// P14: a request that comes after the end never sees the session, although it is held in the same
-// process, which passes it on from request to request without asking Redis.
+// P14: a request that comes after the end never sees the session, although its process holds the session and
+// passes it on from request to request without asking Redis.
 func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, other := process(t, s), process(t, s)

@@ -8,8 +8,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Whatever becomes of a user's sessions, no key outlives the last of them by more than an hour if
-// the user never returns. If the user returns, no expired session stays on the list.
+// If a user never returns, no key outlives the last session by more than an hour, however the sessions ended. If
+// the user returns, no expired session stays on the list.
 func TestNothingOfUsersIsLeft(t *testing.T) {
 	t.Parallel()
 	const days = 5 * 24 * time.Hour
@@ -36,14 +36,14 @@ func TestNothingOfUsersIsLeft(t *testing.T) {
 				id := idOf(st, "ann", 59)
 				tag, _, _ := cutTag(id)
 				if n, _ := redis.Int(s.Do(t, "ZCARD", st.listKey(tag)), nil); n > 25 {
-					t.Errorf("%s: %d on the list", name, n)
+					t.Errorf("%s: %d sessions are on the list", name, n)
 				}
 				h, err := st.Take(ctx, id, terms)
 				wantError(t, name+": Take", err, nil)
 				wantError(t, name, become(h, id), nil)
 				lapse(longest)
 				if keys := s.Keys(t); len(keys) > 0 {
-					t.Errorf("%s: %v later there are %q", name, longest, keys)
+					t.Errorf("%s: %v later these keys are left: %q", name, longest, keys)
 				}
 			}
 		}

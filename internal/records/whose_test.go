@@ -13,12 +13,12 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A crossing client lets one reply of a call change places with that of another call, which was
-// sent at the same time, as if both had been in one write.
+// A crossing client exchanges one reply of a call with that of another call, which was sent at the same time, as
+// if both had been in one write.
 type crossing struct {
 	transport.Client
-	at    int // it is the n-th of each
-	after int // of so many calls of each, in pairs
+	at    int // which reply of each call
+	after int // how many calls of each visitor come before, in pairs
 	calls atomic.Int32
 	first chan []any
 	done  chan struct{}
@@ -41,7 +41,7 @@ func (c *crossing) Do(ctx context.Context, key string, commands ...transport.Com
 	return replies, err
 }
 
-// twoVisitors begin the sessions whose replies change places, and what each has stored.
+// twoVisitors begins the sessions whose replies change places. It returns what each session holds.
 func twoVisitors(t *testing.T, st *Engine, ofUsers bool) map[string]string {
 	t.Helper()
 	if !ofUsers {
@@ -59,8 +59,7 @@ func twoVisitors(t *testing.T, st *Engine, ofUsers bool) map[string]string {
 	return visitors
 }
 
-// P11: whatever replies to two visitors' calls change places, no visitor sees another's session,
-// and no request fails.
+// P11: replies to two visitors' calls change places. No visitor sees another's session, and no request fails.
 func TestRepliesThatChangePlaces(t *testing.T) {
 	t.Parallel()
 	reads := map[string]func(ctx context.Context, st *Engine, id string) (Record, error){
@@ -104,8 +103,8 @@ func TestRepliesThatChangePlaces(t *testing.T) {
 	})
 }
 
-// A record that a person has copied to another key cannot be read there. It can be replaced, like
-// any record that cannot be read.
+// A record that a person has copied to another key cannot be read there. It can be replaced, like any other
+// record that cannot be read.
 func TestAKeyThatWasCopied(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -177,7 +176,7 @@ func TestAKeyThatWasCopied(t *testing.T) {
 					must(t, h.Renew(t.Context(), newID, []byte("anew")))
 				}
 				if r, err := st.Load(t.Context(), newOr(name == "of guests", ids[1]), terms); string(r.Data) != "anew" || err != nil {
-					t.Errorf("%s: after %s it was replaced by %q, %v", name, path, r.Data, err)
+					t.Errorf("%s: replaced after %s, the record has %q, %v", name, path, r.Data, err)
 				}
 			}
 			_, err := st.SaveLoaded(t.Context(), ids[1], begin(), text("3"), terms)
@@ -207,7 +206,7 @@ func TestARecordIsBoundToItsKey(t *testing.T) {
 			s.Do(t, "SET", to, value, "PX", time.Hour.Milliseconds())
 		}
 		mark, _ := s.Get(t, st.markKey(id[:16]))
-		s.Do(t, "SET", st.markKey(bobs[:16]), mark, "PX", time.Hour.Milliseconds()) // or it would be over
+		s.Do(t, "SET", st.markKey(bobs[:16]), mark, "PX", time.Hour.Milliseconds()) // without it the session would have ended
 		for _, read := range []func() (Record, error){
 			func() (Record, error) { return other.Load(t.Context(), theID, Terms{}) },
 			func() (Record, error) { return st.Load(t.Context(), bobs, Terms{}) },

@@ -9,14 +9,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P10, P14: the round trips of each operation. Each operation costs one, except Renew, which has
-// two ids, the list of a user, and the take of an id without a session. A user's session costs as
-// many as a guest's.
+// P10, P14: each operation costs one round trip, except Renew, which has two ids, the list of a user, and the
+// take of an id without a session. A user's session costs as many as a guest's.
 func TestRequests(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		ctx, short := t.Context(), Terms{TTL: patient.Lease}
-		for round, user := range []string{"", "ann", "", "bob"} { // at first Redis does not know the scripts
+		for round, user := range []string{"", "ann", "", "bob"} { // the first two rounds load the scripts
 			id := func(n int) string {
 				if user == "" {
 					return fmt.Sprintf("%d of %d", n, round)
@@ -40,7 +39,7 @@ func TestRequests(t *testing.T) {
 				{"a login", 2, func() error { h.Record.User = user; return h.Renew(ctx, id(1), []byte("2")) }, nil},
 				{"Take", 1, takes(id(1), Terms{}), nil},
 				{"Save", 1, func() error { return h.Save(ctx, []byte("3")) }, nil},
-				{"Take with a TTL that no lease outlasts", 1, takes(id(1), short), nil},
+				{"Take with a TTL no longer than a lease", 1, takes(id(1), short), nil},
 				{"Touch", 1, func() error { return h.Touch(ctx) }, nil},
 				{"Load", 1, func() (err error) { read, err = st.Load(ctx, id(1), Terms{}); return err }, nil},
 				{"SaveLoaded", 1, func() error { _, err := st.SaveLoaded(ctx, id(1), read, text("4"), Terms{}); return err }, nil},
@@ -61,14 +60,14 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// P10, P14: ending all sessions of a user costs one round trip, whatever their number, and so does
-// ending one. The list costs two.
+// P10, P14: ending a user's sessions costs one round trip, whether it ends one or all, whatever their number. The
+// list costs two.
 func TestRequestsOfUsers(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
 		endAll(t, st)
 		_ = st.End(t.Context(), idOf(st, "ann", 0))
-		wantListed(t, st, "ann") // Redis knows the scripts then
+		wantListed(t, st, "ann") // from now on Redis has the scripts
 		login(t, st, "bob", 1)
 		for n := range 301 {
 			login(t, st, "ann", n)
