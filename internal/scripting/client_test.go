@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// A broken client panics in everything that is asked of it.
+// A broken client panics in every call.
 type broken struct{}
 
 func (broken) Do(context.Context, string, ...transport.Command) ([]any, error) { panic("a bug") }
@@ -31,8 +31,8 @@ func (b broken) SubscribeShard(ctx context.Context, channel string) (transport.S
 	return b.Subscribe(ctx, channel)
 }
 
-// A client that panics is an error of whatever was to be done, which says where the panic was and with
-// what, and leaves open what has happened.
+// A panic of the client becomes the error of the call. The error says where the panic was and with which value,
+// and leaves open whether the command was done.
 func TestAClientThatPanics(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(broken{}, time.Minute)
@@ -64,7 +64,7 @@ func TestAClientThatPanics(t *testing.T) {
 	}
 }
 
-// A panic is not repeated: it is no fault of the network, and must be seen.
+// A call that has panicked is not repeated: the network is not at fault, and the panic must be seen.
 func TestAPanicIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := knows(func(x exchange) ([]any, error) {
@@ -80,7 +80,7 @@ func TestAPanicIsNotRepeated(t *testing.T) {
 	wantEcho(t, f, 2)
 }
 
-// A client with too few replies, or none, is not believed, and is no panic.
+// A client that returns too few replies, or none, causes an error and no panic.
 func TestAClientWithTooFewReplies(t *testing.T) {
 	t.Parallel()
 	f := knows(func(exchange) ([]any, error) { return nil, nil })
@@ -93,7 +93,7 @@ func TestAClientWithTooFewReplies(t *testing.T) {
 	}
 }
 
-// A node whose client ends the goroutine does not keep Ping waiting.
+// A client that ends its goroutine does not keep Ping waiting.
 func TestPingWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	f := clusterFake{&fake{do: func(x exchange) ([]any, error) {

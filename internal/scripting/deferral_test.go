@@ -22,8 +22,8 @@ func (clusterFake) SubscribeShard(context.Context, string) (transport.Subscripti
 
 const tryAgain = "TRYAGAIN Multiple keys request during rehashing of slot"
 
-// What is put off is done when its time has come, as if it had been sent only then: the number
-// of the call is not that of a repetition, unless it was that before.
+// A deferred command is executed when its time comes, as if it had been sent only then: the call does not get the
+// number of a repetition, unless it had that number before.
 func TestPutOff(t *testing.T) {
 	t.Parallel()
 	for words, everywhere := range map[string]bool{
@@ -57,7 +57,7 @@ func TestPutOff(t *testing.T) {
 					t.Fatalf("%s, %v: %v after %d exchanges", words, cluster, err, len(f.calls))
 				}
 				if least := 159 * time.Millisecond; took < least || took > 2*least { // 1+2+4+8+16+4*32
-					t.Errorf("%s: it took %v", words, took)
+					t.Errorf("%s: the call took %v", words, took)
 				}
 				f.wantRepetitions(t, never)
 			})
@@ -95,8 +95,8 @@ func TestPutOffForTooLong(t *testing.T) {
 	}
 }
 
-// If the end of its time cuts the last try of a round trip short, it was put off all the same. But a Redis
-// that has fallen silent since it put the round trip off is silent.
+// The end of its time cuts the last try of a round trip short. It still counts as deferred. But if Redis fell
+// silent long before, the error says that Redis is silent.
 func TestPutOffUntilCutShort(t *testing.T) {
 	t.Parallel()
 	for silence, moving := range map[time.Duration]bool{100 * time.Millisecond: true, 600 * time.Millisecond: false} {
@@ -124,9 +124,9 @@ func TestPutOffUntilCutShort(t *testing.T) {
 	}
 }
 
-// Commands without a script are sent again all together if Redis puts one of them off. If the time
-// ends, or the connection breaks, those that were done before leave a trace. A full Redis may still do
-// what comes behind the command that it refuses; other refusals are errors.
+// If Redis defers one of several commands without a script, all are sent again. If the time ends, or the
+// connection breaks, commands that were done before make the outcome uncertain. A full Redis may still do the
+// commands behind the one that it refuses. Any other refusal is an error.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	set, get := transport.Command{"SET", "lock"}, transport.Command{"MGET", "lock", "record"}
@@ -137,12 +137,12 @@ func TestPlain(t *testing.T) {
 		ambiguous  bool
 		unanswered bool
 	}{
-		"for a while":               {meets(one, one, one), false, false, false},
-		"for too long":              {always(none), true, false, true},
-		"for too long, but for SET": {always(one), true, true, true},
-		"and it breaks":             {meets(one, errRefused), true, true, false},
-		"Redis is full":             {meets([]any{errors.New("OOM command not allowed"), "values"}), false, false, false},
-		"Redis is read-only":        {meets([]any{errors.New("READONLY"), "values"}), true, false, false},
+		"for a while":              {meets(one, one, one), false, false, false},
+		"for too long":             {always(none), true, false, true},
+		"for too long, except SET": {always(one), true, true, true},
+		"and it breaks":            {meets(one, errRefused), true, true, false},
+		"Redis is full":            {meets([]any{errors.New("OOM command not allowed"), "values"}), false, false, false},
+		"Redis is read-only":       {meets([]any{errors.New("READONLY"), "values"}), true, false, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{do: tt.do}
@@ -159,8 +159,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// While no node of a cluster takes the commands, they wait for the one that will have the slot. A
-// single server is either there or not, and a client that was closed does not come back.
+// While no node of a cluster takes a command, the command waits for the node that will get the slot. A single
+// server is either there or not, and a client that was closed does not come back.
 func TestNoNode(t *testing.T) {
 	t.Parallel()
 	closed := fmt.Errorf("%w: %w", transport.ErrRefused, transport.ErrClosed)

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A fake is a Client that runs scripts which return their first argument, in an array. It does not
-// know them until it has got their text.
+// A fake is a Client that runs scripts which return their first argument, in an array. It knows a script once it
+// has got the text.
 type fake struct {
 	do do // nil: next
 
@@ -92,10 +92,10 @@ func (f *fake) Reset() {
 	f.resets++
 }
 
-// A do is called in place of [fake.Do].
+// A do replaces [fake.Do].
 type do = func(x exchange) ([]any, error)
 
-// A round trip is the nth call of Do, from 1 on. next is what that does otherwise.
+// An exchange is the nth call of Do, counted from 1. next does what Do normally does.
 type exchange struct {
 	ctx      context.Context
 	n        int
@@ -104,15 +104,14 @@ type exchange struct {
 	next     func() ([]any, error)
 }
 
-// knows makes a fake that knows the script.
+// knows makes a fake that already has the script.
 func knows(do do) *fake { return &fake{do: do, known: map[any]bool{echo.hash: true}} }
 
-// A refusal is what Redis says instead of the last reply.
+// A refusal replaces the last reply.
 type refusal string
 
-// meets is what the first round trips meet: an error in place of replies, a refusal, these replies, or
-// nothing special.
-// All that follow succeed.
+// meets gives the outcomes of the first exchanges: an error in place of replies, a refusal, replies, or nil for
+// the normal outcome. All later exchanges succeed.
 func meets(tries ...any) do {
 	return func(x exchange) ([]any, error) {
 		if x.n > len(tries) {
@@ -133,12 +132,12 @@ func meets(tries ...any) do {
 	}
 }
 
-// always is what all round trips meet.
+// always gives all exchanges the same outcome.
 func always(try any) do { return meets(slices.Repeat([]any{try}, 1000)...) }
 
 var echo = NewScript(inFrame("return {ARGV[2]}"))
 
-// inFrame returns what Redis runs for a script.
+// inFrame returns a script as Redis runs it.
 func inFrame(script string) string {
 	text, err := lua.Whole(script, lua.Parts())
 	if err != nil {
@@ -147,10 +146,11 @@ func inFrame(script string) string {
 	return text
 }
 
-// argsOf returns the arguments of a script, of which the first is the number of the call.
+// argsOf returns the arguments of a script, beginning with the number of the call.
 func argsOf(command transport.Command) []any { return command[3+command[2].(int):] }
 
-// wantRepetitions says which round trips, from 1 on, have the number of a repetition.
+// wantRepetitions checks that exactly the exchanges from this one on have the number of a repetition. It counts
+// from 1.
 func (f *fake) wantRepetitions(t *testing.T, from int) {
 	t.Helper()
 	for i, commands := range f.calls {

@@ -79,7 +79,7 @@ func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	x.Received = size(replies)
 	for _, reply := range replies {
 		switch reply := reply.(type) {
-		case nil, int64, string, []byte, []any: // to ask each of these whether it is an error takes longer
+		case nil, int64, string, []byte, []any: // faster than asking each of these whether it is an error
 		case error:
 			if x.Status == "" {
 				x.Status = status(reply)

@@ -34,8 +34,8 @@ func watch(r *Runner) (all *[]string) {
 	return all
 }
 
-// Each try is one exchange, also a try that is repeated: since the connection broke, since Redis does not know the
-// script, or since Redis defers it.
+// Each try is one exchange. That includes a try that is repeated because the connection broke, Redis did not know
+// the script, or Redis deferred it.
 func TestEachTryIsObserved(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -61,13 +61,14 @@ func TestEachTryIsObserved(t *testing.T) {
 			r.Observe(nil)
 			_, _ = r.Run(t.Context(), echo, Keys{"k"}, "word")
 			if len(*got) != len(tt.want) {
-				t.Errorf("%s: it was observed after the end", name)
+				t.Errorf("%s: an exchange was observed after Observe(nil)", name)
 			}
 		})
 	}
 }
 
-// Plain commands are told together, by the first of them, with the sizes of what was sent and received.
+// Plain commands are observed as one exchange, under the name of the first, with the bytes that were sent and
+// received.
 func TestPlainCommandsAreObserved(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(knows(func(exchange) ([]any, error) {
@@ -85,7 +86,7 @@ func TestPlainCommandsAreObserved(t *testing.T) {
 	}
 }
 
-// An exchange is told even if the client ends the goroutine.
+// An exchange is observed even if the client ends the goroutine.
 func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(knows(func(exchange) ([]any, error) {
@@ -105,7 +106,7 @@ func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 	}
 }
 
-// If the client knows which server it has asked, the exchange says so.
+// If the client knows which server replied, the exchange says so.
 func TestTheServerIsObserved(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(routed{knows(nil), transport.Route{Node: "node-2:6379", Database: "3", Moved: 1, Asked: 2}}, time.Minute)
@@ -143,7 +144,7 @@ func TestDigits(t *testing.T) {
 	for _, n := range numbers {
 		for _, n := range []int64{n, -n} {
 			if got, want := digits(n), len(strconv.FormatInt(n, 10)); got != want {
-				t.Errorf("%d has %d, want %d", n, got, want)
+				t.Errorf("%d has %d digits, want %d", n, got, want)
 			}
 		}
 	}

@@ -16,18 +16,18 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A reply with another number is another's. So is one that says that Redis does not know the script,
-// where it was sent by its text. The connections are given up, and the round trip is repeated.
+// A reply with another number belongs to another call. So does NOSCRIPT as the reply to a script that was sent by
+// its text. The connections are given up, and the round trip is repeated.
 func TestStray(t *testing.T) {
 	t.Parallel()
 	for name, tries := range map[string][]any{
 		"an array":       {[]any{[]any{"another's", int64(7)}}},
 		"no number":      {[]any{[]any{"another's"}}},
 		"nothing":        {[]any{[]any{}}},
-		"of a number":    {[]any{int64(4*7 + 1)}},
+		"a number":       {[]any{int64(4*7 + 1)}},
 		"nil":            {[]any{nil}},
 		"text":           {[]any{"OK"}},
-		"no such script": {refusal("NOSCRIPT no"), refusal("NOSCRIPT no")},
+		"NOSCRIPT twice": {refusal("NOSCRIPT no"), refusal("NOSCRIPT no")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := knows(meets(tries...))
@@ -39,7 +39,7 @@ func TestStray(t *testing.T) {
 	}
 }
 
-// The number comes behind the last reply. Where it does not, one of them is another call's.
+// The number comes behind the last reply. If it is not there, one of the replies belongs to another call.
 func TestNumbered(t *testing.T) {
 	t.Parallel()
 	refusal := errors.New("NOPERM this user has no permissions")
@@ -48,18 +48,18 @@ func TestNumbered(t *testing.T) {
 		want    error
 		resets  int
 	}{
-		"as it should be":             {func(n any) []any { return []any{int64(1), "record", n} }, nil, 0},
-		"the last is refused":         {func(n any) []any { return []any{int64(1), refusal, n} }, nil, 0},
-		"another number":              {func(any) []any { return []any{int64(1), "record", "7"} }, errStray, 1},
-		"a reply that came twice":     {func(any) []any { return []any{int64(7), int64(1), "record"} }, errStray, 1},
-		"another's, behind the first": {func(any) []any { return []any{int64(1), "another's record", "record"} }, errStray, 1},
-		"no number":                   {func(any) []any { return []any{int64(1), "record", nil} }, errStray, 1},
-		"an earlier one is refused":   {func(n any) []any { return []any{refusal, "record", n} }, transport.ErrRefused, 0},
-		"the number is refused":       {func(any) []any { return []any{int64(1), "record", refusal} }, transport.ErrRefused, 0},
+		"the usual":                     {func(n any) []any { return []any{int64(1), "record", n} }, nil, 0},
+		"the last is refused":           {func(n any) []any { return []any{int64(1), refusal, n} }, nil, 0},
+		"another number":                {func(any) []any { return []any{int64(1), "record", "7"} }, errStray, 1},
+		"a reply that came twice":       {func(any) []any { return []any{int64(7), int64(1), "record"} }, errStray, 1},
+		"another's, behind the first":   {func(any) []any { return []any{int64(1), "another's record", "record"} }, errStray, 1},
+		"no number":                     {func(any) []any { return []any{int64(1), "record", nil} }, errStray, 1},
+		"an earlier command is refused": {func(n any) []any { return []any{refusal, "record", n} }, transport.ErrRefused, 0},
+		"the number is refused":         {func(any) []any { return []any{int64(1), "record", refusal} }, transport.ErrRefused, 0},
 	} {
 		f := &fake{do: func(x exchange) ([]any, error) {
 			if ping := x.commands[2]; ping[0] != "PING" {
-				t.Errorf("%s: %v, want PING behind the last", name, x.commands)
+				t.Errorf("%s: %v, want PING as the last command", name, x.commands)
 			}
 			return tt.replies(fmt.Sprint(x.commands[2][1])), nil
 		}}
@@ -74,13 +74,13 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-// On a connection one reply arrives twice; then Redis restarts, and knows no scripts. Of a crowd nobody
-// gets another's reply, and nobody notices. Many find out at the same time that the connection is no
-// good; it is given up once.
+// On one connection a reply arrives twice. Later Redis restarts, and knows no scripts. No call of a crowd gets
+// another's reply, or an error. Many calls find out at once that the connection is unusable, and it is given up
+// once.
 func TestACrowdGetsItsReplies(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
-		again := 5 // the read that is repeated
+		again := 5 // which read is repeated
 		client := transport.NewRedigo(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 			conn, err := memnet.DialContext(ctx, "tcp", server.Addr)
 			conn, again = &stutter{Conn: conn, at: again}, 0
@@ -110,7 +110,7 @@ func TestACrowdGetsItsReplies(t *testing.T) {
 	})
 }
 
-// A stutter says twice what one of its reads has got.
+// A stutter delivers the result of one read twice.
 type stutter struct {
 	net.Conn
 	at    int
@@ -130,8 +130,8 @@ func (s *stutter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What scripts answer comes back as it is: arrays, small numbers and errors, their own and those of
-// commands.
+// The results of scripts come back unchanged: arrays, small numbers, and errors, of the scripts themselves and of
+// their commands.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	redistest.EachInRealTime(t, func(t *testing.T, server *redistest.Server) {
@@ -145,7 +145,7 @@ func TestReplies(t *testing.T) {
 			"return {1, 'a', {2}, 5}":   "[1 a [2] 5]",
 			"return {#KEYS, #ARGV - 1}": "[1 2]",
 			"return {KEYS[1], ARGV[3]}": "[k -5]",
-			// With a part that numbers its result itself, and gives one or none.
+			// The "first" part of this script numbers its result itself, or returns none.
 			`{{define "first"}}if KEYS[1] then return 4 * ARGV[1] + 2 end {{end}}return 1`:                "2",
 			`{{define "first"}}local k = KEYS[1] if not k then return 0 end {{end}}return {k}`:            "[k]",
 			`{{define "first"}}local k = KEYS[1] if not k then return 0 end {{end}}return #k + #ARGV - 1`: "3",
@@ -178,7 +178,7 @@ func TestReplies(t *testing.T) {
 	})
 }
 
-// A Reply is read as what it is, whichever client it came from.
+// Each value of a Reply is read by its type, whichever client it came from.
 func TestReply(t *testing.T) {
 	t.Parallel()
 	r := Reply{values: []any{int64(1), "2", []byte("three"), nil, "text"}}

@@ -33,8 +33,8 @@ func wantEcho(t *testing.T, f *fake, exchanges int) {
 	}
 }
 
-// A script is called by its hash. Where Redis does not know that, it is sent once more, by its text
-// and with the same number. Without keys it may go anywhere.
+// A script is called by its hash. If Redis does not know the hash, the script is sent again, by its text and with
+// the same number. Without keys it may go to any node.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -57,8 +57,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A refusal is final, and so is a timeout. What breaks again and again is not repeated for ever.
-// Where an earlier try may have been done, the whole may have been, whatever came of the last one.
+// A refusal is final, and so is a timeout. A connection that breaks again and again ends the repetitions. If an
+// earlier try may have been done, the error says so, whatever the outcome of the last try.
 func TestRunFails(t *testing.T) {
 	t.Parallel()
 	full := "OOM command not allowed"
@@ -69,19 +69,19 @@ func TestRunFails(t *testing.T) {
 		ambiguous  bool
 		unanswered bool
 	}{
-		"Redis is full":               {[]any{refusal(full)}, nil, "it is full: " + full, false, false},
-		"Redis is a cluster":          {[]any{refusal("MOVED 3999 127.0.0.1:6381")}, nil, "it is a cluster", false, false},
-		"Redis says no":               {[]any{refusal("ERR no")}, nil, "unavailable: ERR no", false, false},
-		"a right is missing":          {[]any{refusal("NOPERM no permissions")}, nil, "ACL LOG names: NOPERM no permissions", false, false},
-		"there is no connection":      {[]any{errRefused}, errNobody, "", false, false},
-		"Redis hangs":                 {[]any{errSilent}, nil, "", true, true},
-		"it broke, and Redis says no": {[]any{errBroken, refusal(full)}, nil, full, true, false},
-		"it broke, and no other is":   {[]any{errBroken, errRefused}, errNobody, "", true, false},
-		"it broke, and Redis hangs":   {[]any{errBroken, errSilent}, nil, "", true, true},
-		"it broke twice, and then so": {[]any{errBroken, errBroken, errRefused}, errNobody, "", true, false},
-		"the dial was not in time":    {[]any{fmt.Errorf("%w: %w", transport.ErrRefused, errSilent)}, nil, "", false, true},
-		"another client's own errors": {[]any{transport.ErrUnavailable, transport.ErrRefused}, nil, "", true, false},
-		"it breaks again and again":   {[]any{errBroken, errBroken, errBroken}, errBroken, "", true, false},
+		"Redis is full":                {[]any{refusal(full)}, nil, "it is full: " + full, false, false},
+		"Redis is a cluster":           {[]any{refusal("MOVED 3999 127.0.0.1:6381")}, nil, "it is a cluster", false, false},
+		"Redis says no":                {[]any{refusal("ERR no")}, nil, "unavailable: ERR no", false, false},
+		"a right is missing":           {[]any{refusal("NOPERM no permissions")}, nil, "ACL LOG names: NOPERM no permissions", false, false},
+		"there is no connection":       {[]any{errRefused}, errNobody, "", false, false},
+		"Redis hangs":                  {[]any{errSilent}, nil, "", true, true},
+		"it broke, then Redis refuses": {[]any{errBroken, refusal(full)}, nil, full, true, false},
+		"it broke, then no connection": {[]any{errBroken, errRefused}, errNobody, "", true, false},
+		"it broke, then Redis hangs":   {[]any{errBroken, errSilent}, nil, "", true, true},
+		"it broke twice, then none":    {[]any{errBroken, errBroken, errRefused}, errNobody, "", true, false},
+		"the dial was not in time":     {[]any{fmt.Errorf("%w: %w", transport.ErrRefused, errSilent)}, nil, "", false, true},
+		"another client's own errors":  {[]any{transport.ErrUnavailable, transport.ErrRefused}, nil, "", true, false},
+		"it breaks again and again":    {[]any{errBroken, errBroken, errBroken}, errBroken, "", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,23 +94,23 @@ func TestRunFails(t *testing.T) {
 					t.Errorf("%v: ambiguous %v, unanswered %v", err, MaybeDone(err), TimedOut(err))
 				}
 				if text := err.Error(); !strings.Contains(text, tt.text) || strings.Count(text, transport.ErrUnavailable.Error()) != 1 && name != "the dial was not in time" {
-					t.Errorf("it reads %q", text)
+					t.Errorf("the error is %q", text)
 				}
-				if took := time.Since(begun); took > 0 != (len(tt.tries) > 2) || took > time.Second { // the second repetition is not at once
-					t.Errorf("it took %v", took)
+				if took := time.Since(begun); took > 0 != (len(tt.tries) > 2) || took > time.Second { // only the second repetition waits
+					t.Errorf("the call took %v", took)
 				}
 			})
 		})
 	}
 	for _, err := range []error{nil, errors.New("any"), context.DeadlineExceeded} {
 		if MaybeDone(err) || TimedOut(err) {
-			t.Errorf("%v is none of ours", err)
+			t.Errorf("%v is not an error of a round trip", err)
 		}
 	}
 }
 
-// The tries together take no longer than one may, and a caller that has gone waits for no other. That
-// goes for the text of a script that Redis does not know, too.
+// All tries together take no longer than one round trip may, and a caller that has gone waits for no further try.
+// This also holds for sending the text of a script that Redis does not know.
 func TestRunIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,13 +119,13 @@ func TestRunIsBounded(t *testing.T) {
 			redistest.Elapse(time.Minute)
 			return nil, errBroken
 		})
-		if _, err := run(t, f); !MaybeDone(err) || len(f.calls) != 2 || time.Since(begun) != time.Minute { // the second was not sent
+		if _, err := run(t, f); !MaybeDone(err) || len(f.calls) != 2 || time.Since(begun) != time.Minute { // the second try could not be sent in time
 			t.Errorf("%v, after %d exchanges and %v", err, len(f.calls), time.Since(begun))
 		}
 
 		begun = time.Now()
 		f = &fake{do: func(x exchange) ([]any, error) {
-			if x.commands[0][0] == "EVALSHA" { // Redis does not know it, which takes a while
+			if x.commands[0][0] == "EVALSHA" { // after a while, Redis replies that it does not know the script
 				redistest.Elapse(50 * time.Second)
 				return x.next()
 			}
@@ -151,8 +151,8 @@ func TestRunIsBounded(t *testing.T) {
 	})
 }
 
-// Commands go with a script in the same round trip, and their replies, errors among them, come back. If
-// the script is refused as well, that may be because of the command, whose error says why.
+// Commands are sent with a script in the same round trip, and their replies come back, including errors. If both
+// a command and the script are refused, the command may be the cause, so its error is returned.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	full := errors.New("OOM so it is")
@@ -168,9 +168,9 @@ func TestExchange(t *testing.T) {
 			replies[0] = full
 			return replies, err
 		}), []int{3}, []any{full, "GETkey"}, ""},
-		"so is the script":       {knows(meets([]any{"OK", full, errors.New("ERR no key")})), []int{3}, []any{"OK", full}, "it is full: OOM so it is"},
-		"the script is unknown":  {&fake{}, []int{3, 1}, []any{"SETkey1", "GETkey"}, ""},
-		"and then it is refused": {&fake{do: meets(nil, errRefused)}, []int{3, 1}, []any{"SETkey1", "GETkey"}, "connection refused"},
+		"and the script, too":     {knows(meets([]any{"OK", full, errors.New("ERR no key")})), []int{3}, []any{"OK", full}, "it is full: OOM so it is"},
+		"the script is unknown":   {&fake{}, []int{3, 1}, []any{"SETkey1", "GETkey"}, ""},
+		"and its text is refused": {&fake{do: meets(nil, errRefused)}, []int{3, 1}, []any{"SETkey1", "GETkey"}, "connection refused"},
 	} {
 		x := RoundTrip{Before: []transport.Command{{"SET", "key", "1"}, {"GET", "key"}}, Script: echo, Keys: Keys{"key"}, Args: []any{"word"}}
 		before, reply, err := NewRunner(tt.f, time.Minute).RoundTrip(t.Context(), x)
@@ -182,7 +182,7 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, tt.err)
 		}
 		if fmt.Sprint(before) != fmt.Sprint(tt.before) || len(x.Before) != 2 || len(x.Args) != 1 {
-			t.Errorf("%s: before it: %v; the exchange has become %v", name, before, x)
+			t.Errorf("%s: replies of the commands: %v; the round trip has become %v", name, before, x)
 		}
 		var sent []int
 		for _, call := range tt.f.calls {
@@ -194,8 +194,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// The slices of a round trip are used again, and keep nothing alive. But if there was no reply, a client
-// might still be sending them.
+// The slices of a round trip are used again, and keep no arguments alive. But without a reply they are not used
+// again, since a client might still be sending them.
 func TestSlicesAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []error{nil, errSilent, errBroken} {
@@ -218,13 +218,13 @@ func TestSlicesAreUsedAgain(t *testing.T) {
 			t.Errorf("after %v: the commands became %q", failed, kept[0])
 		}
 		if last := kept[len(kept)-1]; failed == nil && last[0] != nil {
-			t.Errorf("after all: %q is kept", last)
+			t.Errorf("after the last call %q is kept alive", last)
 		}
 	}
 }
 
-// A ping fails if Redis says no, or nothing. A connection that the server has closed since it was idle
-// is none that is missing.
+// A ping fails if Redis refuses it or does not reply. An idle connection that the server has closed is no
+// failure.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	const loading = "LOADING Redis is loading the dataset in memory"
@@ -234,7 +234,7 @@ func TestPing(t *testing.T) {
 		unanswered bool
 	}{
 		"it is there":                  {nil, false, false},
-		"it is there, on another line": {[]any{transport.ErrUnavailable}, false, false},
+		"it is there, on a second try": {[]any{transport.ErrUnavailable}, false, false},
 		"it is loading":                {[]any{refusal(loading)}, true, false},
 		"it is silent":                 {[]any{errSilent}, false, true},
 	} {
@@ -246,8 +246,8 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// A node of a cluster serves some of the keys. A client that does not know clusters gets an error
-// for the others, and it says so; what else may be wrong with a key does not matter.
+// A node of a cluster serves only some of the keys. A client that does not know clusters gets an error for the
+// others, and Ping reports that. Other errors of a key do not matter to Ping.
 func TestPingFindsACluster(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[error]bool{
@@ -274,7 +274,7 @@ func TestPingFindsACluster(t *testing.T) {
 	}
 }
 
-// Of a cluster one node has to answer, whichever that is, and it is asked for with the key of a slot.
+// In a cluster one node has to reply, no matter which. Each is asked with a key of one of its slots.
 func TestPingOfACluster(t *testing.T) {
 	t.Parallel()
 	for alive, want := range map[string]error{"c": nil, "none": errSilent} {
@@ -289,7 +289,7 @@ func TestPingOfACluster(t *testing.T) {
 			return nil, errSilent
 		}}}
 		if err := NewRunner(f, time.Minute).Ping(t.Context(), "a", "b", "c", "d"); !errors.Is(err, want) {
-			t.Errorf("%s: %v", alive, err)
+			t.Errorf("the node that replies: %s; Ping: %v", alive, err)
 		}
 		close(hung)
 	}
