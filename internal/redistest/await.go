@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come, which is long enough for a busy machine.
+// patience is how long a test waits for an event, long enough for a busy machine.
 const patience = 40 * time.Second
 
 // Await waits for a condition without which the test cannot continue. missing returns why the condition does not hold

@@ -42,18 +42,18 @@ func TestClusterMovesSlots(t *testing.T) {
 	from := c.Owner(t, slot)
 	to := c.Nodes[1-slices.Index(c.Nodes, from)]
 	if here, there := refusal(set(t, from, "{k}old")), refusal(set(t, to, "{k}old")); here != "" || there != "MOVED" {
-		t.Errorf("%q from its owner, and %q from the other", here, there)
+		t.Errorf("the owner replies %q, the other node %q", here, there)
 	}
 	m := c.BeginMove(t, slot, to)
 	if old, new := refusal(set(t, from, "{k}old")), refusal(set(t, from, "{k}new")); old != "" || new != "ASK" {
-		t.Errorf("%q for a key that is there, and %q for another", old, new)
+		t.Errorf("the old master replies %q for an existing key, %q for a new one", old, new)
 	}
 	c.FinishMove(t, m)
 	if err := set(t, to, "{k}new"); err != nil || c.Owner(t, slot) != to {
 		t.Errorf("the new master: %v", err)
 	}
 	if keys := c.Keys(t); !slices.Equal(keys, []string{"{k}new", "{k}old"}) || !slices.Equal(keys, to.Keys(t)) {
-		t.Errorf("the new master has not all of %q", keys)
+		t.Errorf("the new master lacks some of %q", keys)
 	}
 
 	added := c.Add(t)
@@ -64,7 +64,7 @@ func TestClusterMovesSlots(t *testing.T) {
 	}
 	c.Remove(t, added, to)
 	if n := len(c.SlotsOf(t, from)) + len(c.SlotsOf(t, to)); len(to.Keys(t)) != 2 || n != redistest.Slots || len(c.Nodes) != 2 {
-		t.Errorf("without it there are %d slots and %q", n, to.Keys(t))
+		t.Errorf("without the removed node there are %d slots, and the heir has %q", n, to.Keys(t))
 	}
 }
 

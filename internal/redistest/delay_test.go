@@ -38,8 +38,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// The delay does not limit the throughput. A hundred commands sent one after another come back after one
-// delay, not after a hundred. So does a large command.
+// The delay does not limit the throughput. A hundred commands sent one after another take one delay, not a
+// hundred, and so does a large command.
 func TestDelayIsNoBottleneck(t *testing.T) {
 	t.Parallel()
 	const oneWay = 50 * time.Millisecond
@@ -60,7 +60,7 @@ func TestDelayIsNoBottleneck(t *testing.T) {
 		}
 	}
 	if took := time.Since(begun); took > 100*oneWay {
-		t.Errorf("it took %v", took)
+		t.Errorf("all replies took %v", took)
 	}
 }
 

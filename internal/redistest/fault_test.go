@@ -47,7 +47,7 @@ func TestClosingFaults(t *testing.T) {
 				p.Inject(on("SET", tt.fault))
 				_, err := c.Do("SET", "k", "v")
 				if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("error %v, want that of a closed connection", err)
+					t.Errorf("error %v, want the error of a closed connection", err)
 				}
 				if got := s.Exists(t, "k"); got != tt.executed {
 					t.Errorf("executed: %v, want %v", got, tt.executed)
@@ -120,7 +120,7 @@ func TestHangCommand(t *testing.T) {
 		if !s.Exists(t, "k") {
 			t.Error("Release did not forward the command")
 		}
-		p.Release() // nothing left to do
+		p.Release() // does nothing
 
 		patient, got := p.Pool(t, 1).Get(), make(chan error)
 		defer patient.Close()
@@ -131,7 +131,7 @@ func TestHangCommand(t *testing.T) {
 		redistest.Eventually(t, "SET sent", func() bool { return p.Requests() == 2 })
 		p.Release()
 		if err := <-got; err != nil {
-			t.Errorf("who has waited for its reply: %v", err)
+			t.Errorf("the client that waited for its reply: %v", err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// TestMain checks that every test's cleanups ended every goroutine.
+// TestMain checks that the cleanups of all tests have ended all goroutines.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // most wait for servers
