@@ -1,6 +1,6 @@
 package fakeredis
 
-// The parts of the package that only the comparisons with a real Redis need.
+// These are the parts of the package that only the comparisons with a real Redis need.
 const (
 	BusyError     = errBusy
 	LoadingError  = errLoading

@@ -21,7 +21,7 @@ func beFull(p *pair, _ generator, on bool) {
 func beReplica(p *pair, _ generator, on bool) {
 	p.sim.Replica = on
 	if on {
-		p.control("REPLICAOF", "127.0.0.1", "1") // where no server listens
+		p.control("REPLICAOF", "127.0.0.1", "1") // no server listens there
 	} else {
 		p.control("REPLICAOF", "NO", "ONE")
 	}
@@ -112,7 +112,7 @@ func TestEveryCommandDoesTheSameOnARealRedis(t *testing.T) {
 	for _, name := range fakeredis.Implemented() {
 		inTable := slices.ContainsFunc(everyCommand, func(args []string) bool { return fakeredis.Lookup(args) == name })
 		if !inTable {
-			t.Errorf("%s is not compared", name)
+			t.Errorf("everyCommand has no call of %s", name)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestALoadingServerRefusesTheSame(t *testing.T) {
 		"--loading-process-events-interval-bytes", "1024")
 	l := p.connect()
 	p.control("DEBUG", "POPULATE", "5000", "key", "1000")
-	p.control("CONFIG", "SET", "key-load-delay", "20000") // microseconds: loading takes 100 s, unless the delay is changed
+	p.control("CONFIG", "SET", "key-load-delay", "20000") // microseconds: loading takes 100 s, until the delay is changed
 	p.send(p.dial(), []string{"DEBUG", "RELOAD"})
 	l.await(fakeredis.LoadingError)
 	p.sim.Loading = true
@@ -157,7 +157,7 @@ func (l *link) await(answer string) {
 			return
 		}
 	}
-	l.Fatalf("no answer is %q", answer)
+	l.Fatalf("no reply was %q", answer)
 }
 
 // An expired key exists on neither server.
@@ -168,7 +168,7 @@ func TestKeysExpireAsOnARealRedis(t *testing.T) {
 	l.do("PEXPIRE", "list", "1")
 	l.do("SET", "stays", "v", "PX", "1")
 	l.do("SET", "stays", "w")
-	for l.ask([]string{"EXISTS", "set", "list"}).Int() > 0 { // on the real one, whose time began a little later
+	for l.ask([]string{"EXISTS", "set", "list"}).Int() > 0 { // on the real server, whose keys were set a little later
 	}
 	l.do("EXISTS", "set", "list")
 	l.sameData()

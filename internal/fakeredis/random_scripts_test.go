@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
 )
 
-// framedScripts returns all scripts of the project, by their files. Times to live of seconds are hours
-// here.
+// framedScripts returns all scripts of the project, by their files. Times to live that are seconds there are
+// hours here.
 func framedScripts(tb testing.TB) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
@@ -24,7 +24,7 @@ func framedScripts(tb testing.TB) map[string]string {
 
 var seconds = strings.NewReplacer("local time = redis.call('TIME')", "local time = {1700000000, 250}", "deaf and 250 or 1000)", "deaf and 25000000 or 10000000)", "'PX', 60000)", "'PX', 60000000)", ", 60000)", ", 60000000)")
 
-// Valid arguments of the kinds that depend on nothing else, and a few invalid ones.
+// arguments has valid arguments of the kinds that depend on nothing else, and a few invalid ones.
 var arguments = map[string][]string{
 	"member*": {"", "rec:1", "rec:2", "rec:3"},
 	"old":     {"", "rec:1", "rec:2", "rec:3"},
@@ -65,7 +65,7 @@ func (g generator) argument(p *pair, kind string) string {
 	case "staged/list?":
 		return g.argument(p, g.of("staged?", "list"))
 	case "number":
-		return g.of("", "", "", "", "-") + strconv.Itoa(2*longest+g.IntN(longest/2)) // four times this is still less than the nearly infinite times
+		return g.of("", "", "", "", "-") + strconv.Itoa(2*longest+g.IntN(longest/2)) // even four times this is less than the nearly infinite times
 	case "token", "stamp", "next?":
 		return g.token()
 	case "place":
@@ -158,7 +158,7 @@ func (g generator) call(p *pair) (file string, _ []string) {
 	keys, others := g.some(signature.keys), append([]string{"number"}, g.some(signature.args)...)
 	args := []string{strconv.Itoa(len(keys))}
 	for i, kind := range append(keys, others...) {
-		if strings.HasPrefix(kind, "mark") && i >= len(keys) { // as it was read
+		if strings.HasPrefix(kind, "mark") && i >= len(keys) { // the argument, not the key
 			mark, _ := p.sim.Get(time.Now(), "mark:1")
 			args = append(args, g.of(g.marked(), "", mark, mark))
 			continue

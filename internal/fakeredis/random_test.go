@@ -167,7 +167,7 @@ func (g generator) plain() (args []string) {
 	return args
 }
 
-// viaScript has scripts that execute the command in their arguments.
+// viaScript are scripts that execute the command in their arguments.
 var viaScript = []string{
 	"return redis.call(unpack(ARGV))",
 	"return redis.pcall(unpack(ARGV))",

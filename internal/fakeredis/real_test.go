@@ -14,7 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A pair is a real Redis and a simulated one that get the same commands. The test fails at the first
+// A pair is a real Redis and a simulated one. Both get the same commands, and the test fails at the first
 // difference.
 type pair struct {
 	testing.TB
@@ -158,7 +158,7 @@ func (l *link) quiet() {
 	l.do("PING", "are these all?")
 	if fmt.Sprint(l.realPushed) != fmt.Sprint(l.simPushed) {
 		l.note("real %v\nsim  %v", l.realPushed, l.simPushed)
-		l.fail("what was pushed differs")
+		l.fail("the pushed messages differ")
 	}
 	l.realPushed, l.simPushed = nil, nil
 }
@@ -184,13 +184,13 @@ func fromRedigo(value any) fakeredis.Reply {
 	}
 }
 
-// No key of a comparison may come near its end: the two servers have different clocks, which are read one
-// after the other. So times to live are long. And no two of one round may be within minutes of each
-// other: the order of two times must not depend on when they were set.
+// The two servers have different clocks, which are read one after the other. So no key of a comparison may come
+// near its end: times to live are long. And no two times to live of one round are within minutes of each other,
+// since their order must not depend on when they were set.
 const (
 	shortest = 1_000_000
 	apart    = 100_000
-	times    = 4096 // how many different ones there are
+	times    = 4096 // how many different times to live there are
 	longest  = shortest + times*apart
 )
 
@@ -198,8 +198,8 @@ const (
 // and some are nearly infinite. No reply has other numbers in these ranges.
 func maybeTime(n int64) bool { return n > shortest/10 && n <= 2*longest || n > 5e9 }
 
-// same compares two replies. Times to live may differ by the time between the two servers' readings of
-// their clocks; in seconds, by one more. Of Lua's own errors only the positions are compared.
+// same compares two replies. Times to live may differ by the time between the two readings of the clocks; in
+// seconds, by one more. Of the errors of Lua itself, only the positions are compared.
 func (p *pair) same(a, b fakeredis.Reply, seconds bool) bool {
 	if a.Kind() != b.Kind() || len(a.List()) != len(b.List()) {
 		return false

@@ -41,7 +41,7 @@ var signatures = map[string]signature{
 // ofUser follows the file of a script that is called for the session of a user.
 const ofUser = ", of a user"
 
-// The same scripts get other keys for the sessions of users.
+// The same scripts also run for users' sessions, with other keys.
 func init() {
 	for _, name := range []string{"claim", "commit", "drop", "end", "extend", "load", "optimistic", "take"} {
 		file := "internal/records/" + name + ".lua"
@@ -74,7 +74,7 @@ func framed(tb testing.TB, script string) string {
 	return source(tb, path.Join(path.Dir(file), "golden", path.Base(file)))
 }
 
-// A new script, or one with a new argument, would not be compared well.
+// Each script and each argument has its signature: otherwise the comparison would miss it.
 func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 	var files []string
 	for _, folder := range lua.Dirs {
@@ -99,13 +99,12 @@ func TestTheSignaturesAreThoseOfTheScripts(t *testing.T) {
 		args := strings.Fields(signature.args)
 		n := len(slices.DeleteFunc(args, func(kind string) bool { return strings.HasSuffix(kind, "*") }))
 		if !strings.Contains(text, "ARGV["+strconv.Itoa(n+1)+"]") || strings.Contains(text, "ARGV["+strconv.Itoa(n+2)+"]") {
-			t.Errorf("%s does not use %d arguments and the number of the call", file, n)
+			t.Errorf("%s does not use the number of the call and %d arguments", file, n)
 		}
 	}
 }
 
-// Small scripts whose replies must be those of a real Redis. Each gets the keys k and l, and the
-// arguments 10, "text" and "".
+// smallScripts are compared with a real Redis. Each gets the keys k and l, and the arguments 10, "text" and "".
 var smallScripts = map[string]string{
 	"numbers become integers": `
 		return 3.99

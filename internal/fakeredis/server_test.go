@@ -53,10 +53,10 @@ func TestARestartForgetsScriptsAndListeners(t *testing.T) {
 		ear.Do(epoch, "PSUBSCRIBE", "*")
 		s.Restart(keep)
 		if _, there := s.Get(epoch, "k"); there != keep {
-			t.Errorf("Restart(%v): the key is there: %v", keep, there)
+			t.Errorf("Restart(%v): the key exists: %v", keep, there)
 		}
 		if got := c.Do(epoch, "EVALSHA", sha, "0").Text(); got != errNoScript {
-			t.Errorf("Restart(%v): the script answers %q", keep, got)
+			t.Errorf("Restart(%v): the script returns %q", keep, got)
 		}
 		if got := c.Do(epoch, "PUBLISH", "news", "x").Int(); got != 0 || len(heard) > 0 {
 			t.Errorf("Restart(%v): %d listeners", keep, got)
@@ -90,7 +90,7 @@ func TestAKeyStaysForTheLastMillisecondOfItsTime(t *testing.T) {
 		{9 * time.Millisecond, 1},
 		{11*time.Millisecond - 1, 0},
 		{11 * time.Millisecond, -2},
-		{0, -2}, // a clock that is set back revives nothing
+		{0, -2}, // a clock that is set back revives no key
 	} {
 		if got := c.Do(epoch.Add(step.after), "PTTL", "k").Int(); got != step.want {
 			t.Errorf("PTTL after %v: %d, want %d", step.after, got, step.want)
