@@ -12,9 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Requests of two processes for one session run one after another, and nothing is lost, even if
-// connections break all the time. No confirmed write is lost, and none is done twice. A request may only
-// fail if Redis seems to be unavailable.
+// Requests of two processes for one session run one after another, even if connections break all the time. No
+// confirmed write is lost, and none is done twice. A request may only fail if Redis seems to be unavailable.
 func excludes(s *site) {
 	const requests, rounds = 8, 10
 	s.create(s.process(patient), "first")
@@ -62,14 +61,14 @@ func excludes(s *site) {
 	}
 	for token, ok := range answered {
 		if ok && seen[token] == 0 {
-			s.Errorf("%s was answered, and is not stored", token)
+			s.Errorf("%s was confirmed, but is not stored", token)
 		}
 	}
 	s.wantFree()
 }
 
-// A process that waits for another gets the session soon after it is released: it is notified. The lease
-// lasts longer than the test may.
+// A process that waits for another gets the session soon after its release, since it is notified. The lease is
+// longer than the test may take.
 func waitsForOtherProcess(s *site) {
 	a, b := s.process(patient), s.process(patient)
 	s.create(a, "0")
@@ -91,10 +90,10 @@ func waitsForOtherProcess(s *site) {
 			return
 		}
 		if took := time.Since(given); took > patient.Lease/2 {
-			s.Errorf("it took %v", took)
+			s.Errorf("the turns took %v", took)
 		}
 		if got := string(next.Record.Data); got != fmt.Sprint(i) {
-			s.Errorf("the next one read %s, want %d", got, i)
+			s.Errorf("the next holder read %s, want %d", got, i)
 		}
 		next.Release(s.Context())
 	}

@@ -67,12 +67,12 @@ func life(s *site) {
 	}
 }
 
-// If a connection breaks, it is unknown whether Redis did the work, so the command is repeated. Nothing
-// fails, whichever command it is, and whether or not Redis did the work.
+// If a connection breaks, nobody knows whether Redis did the work, so the command is repeated. Nothing fails,
+// whichever command breaks it, and whether or not Redis has done the command.
 func anyConnectionBreaks(s *site) {
 	st, p := s.tapped(patient)
-	// live returns how many commands and round trips of the store a life took. Late commands of the life
-	// before are counted there.
+	// live returns how many commands and round trips of the store a life took. Late commands of a life count for
+	// that life.
 	live := func(fault redistest.Fault, at int64) (commands, exchanges int64, _ error) {
 		var sent, begun atomic.Int64
 		p.Inject(func(c redistest.Command) redistest.Fault {
@@ -95,7 +95,7 @@ func anyConnectionBreaks(s *site) {
 		return sent.Load(), begun.Load(), err
 	}
 	var all, most int64
-	for range 2 { // the first time, Redis has to learn the scripts
+	for range 2 { // in the first life, Redis gets the scripts
 		commands, exchanges, err := live(redistest.Pass, 0)
 		if err != nil {
 			s.Fatal(err)

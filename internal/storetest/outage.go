@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A holder that is killed, or cut off from Redis, blocks its session only for its lease. When it is back,
+// A holder that is killed, or cut off from Redis, blocks its session only until its lease ends. When it is back,
 // it learns that its lock is lost, and cannot write.
 func holderCutOff(s *site) {
 	o := patient
@@ -34,13 +34,13 @@ func holderCutOff(s *site) {
 	s.wantFree()
 }
 
-// A take without a reply leaves no lock behind. A commit without a reply is unavailable, although it was
-// done, and leaves no lock either.
+// A take without a reply leaves no lock. A commit without a reply returns ErrUnavailable, although it was done,
+// and leaves no lock either.
 func withoutReply(s *site) {
 	a, p := s.tapped(hasty)
 	b := s.process(patient)
 	s.create(b, "before")
-	s.save(s.take(b), "before") // Redis knows the scripts
+	s.save(s.take(b), "before") // from now on Redis has the scripts
 	next(p, redistest.Hang)
 	_, err := a.Take(s.Context(), theID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
@@ -53,8 +53,8 @@ func withoutReply(s *site) {
 	s.wantFree()
 }
 
-// While Redis is down everything is unavailable, never absent. When it is back without its data, the
-// sessions are not found and not adopted, and everything works again by itself.
+// While Redis is down, every operation is unavailable, and no session counts as absent. When Redis is back
+// without its data, the sessions are not found and not adopted. Everything works again by itself.
 func redisRestarts(s *site) {
 	st := s.process(hasty)
 	s.create(st, "before")
@@ -81,8 +81,8 @@ func redisRestarts(s *site) {
 	s.wantData("newer")
 }
 
-// If Redis hangs, everything is unavailable within the Timeout. When Redis goes on, it may execute the
-// commands that it was sent meanwhile, and then everything works.
+// If Redis hangs, every operation returns ErrUnavailable within the Timeout. When Redis continues, it may execute
+// the commands that it was sent meanwhile. Then everything works.
 func redisIsSilent(s *site) {
 	st := s.process(hasty)
 	s.create(st, "before")
@@ -97,7 +97,7 @@ func redisIsSilent(s *site) {
 		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), records.Terms{}) },
 		"Ping":   func() error { return st.Ping(s.Context()) },
 	} {
-		all.Go(func() { s.wantError(what, try(), store.ErrUnavailable) }) // or it hangs
+		all.Go(func() { s.wantError(what, try(), store.ErrUnavailable) }) // or it waits for ever
 	}
 	all.Wait()
 	s.redis.Resume(s)
@@ -107,8 +107,8 @@ func redisIsSilent(s *site) {
 	s.wantData("after")
 }
 
-// A full Redis refuses to store. The record stays as it was, and the session is free at once. But a
-// session can be taken, and ended.
+// A full Redis refuses to store. The record stays as it was, and the session is free at once. A session can still
+// be taken and ended.
 func redisIsFull(s *site) {
 	st := s.process(patient)
 	s.create(st, "before")
@@ -131,8 +131,8 @@ func redisIsFull(s *site) {
 	s.wantError("Load", err, store.ErrGone)
 }
 
-// The client still belongs to its owner: after Close a store is unavailable, and another store on the
-// same client works.
+// The client still belongs to its owner. After Close the store is unavailable, but another store on the same
+// client works.
 func closeLeavesTheClient(s *site) {
 	client := s.open(s, s.redis.Addr, patient.Timeout)
 	a, b := records.New(client, patient), records.New(client, patient)

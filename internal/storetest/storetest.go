@@ -71,7 +71,7 @@ const (
 // patient are options for tests in which time does not matter: nothing expires, even on a busy machine.
 var patient = records.Options{Lease: time.Minute, Timeout: 10 * time.Second}
 
-// hasty are options for tests with a Redis that does not answer, but does so at first, even on a busy machine.
+// hasty are options for tests in which Redis stops replying. At first it replies, even on a busy machine.
 var hasty = records.Options{Lease: time.Minute, Timeout: 3 * time.Second}
 
 // A site is a Redis, and the processes that use it.
@@ -104,7 +104,7 @@ func (s *site) processAt(address string, o records.Options) *records.Engine {
 	return st
 }
 
-// isStores reports whether a command comes from the store, and not from the client itself.
+// isStores reports whether a command comes from the store, not from the client itself.
 func isStores(c redistest.Command) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "latchkey:{") })
 }
@@ -115,7 +115,7 @@ func begins(c redistest.Command) bool {
 	return c.Name == "SET" && strings.HasSuffix(c.Args[0], ".lock") || strings.HasPrefix(c.Name, "EVAL") && c.Args[1] != "2"
 }
 
-// decides reports whether a command is the one of a round trip whose reply shows the result.
+// decides reports whether the reply to a command shows the result of its round trip.
 func decides(c redistest.Command) bool {
 	return c.Name == "MGET" || c.Name == "EVALSHA" || c.Name == "EVAL"
 }

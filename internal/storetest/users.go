@@ -105,13 +105,13 @@ func users(s *site) {
 	}
 }
 
-// The same, but a connection breaks. Nothing fails, whichever command it is, and whether or not Redis did
-// the work.
+// Users' sessions work likewise if a connection breaks. Nothing fails, whichever command breaks it, and whether
+// or not Redis has done the command.
 func usersOnBadNetwork(s *site) {
 	st, p := s.tapped(patient)
 	lives := 0
 	live := func(fault redistest.Fault, at int64) (commands int64, err error) {
-		var n atomic.Int64 // a command of the life before may still come, and is counted there
+		var n atomic.Int64 // a late command of the life before is counted there
 		p.Inject(func(c redistest.Command) redistest.Fault {
 			if isStores(c) && n.Add(1) == at {
 				return fault
@@ -124,7 +124,7 @@ func usersOnBadNetwork(s *site) {
 		return n.Load(), err
 	}
 	all := int64(0)
-	for range 2 { // the first time, Redis has to learn the scripts
+	for range 2 { // in the first life, Redis gets the scripts
 		var err error
 		if all, err = live(redistest.Pass, 0); err != nil {
 			s.Fatal(err)
@@ -150,7 +150,7 @@ func RunUsers(t *testing.T, open Open) {
 	if err := s.liveAsUser(s.process(patient), 0); err != nil {
 		s.Fatal(err)
 	}
-	s.redis = redistest.Real(t) // on which no cleanup is under way
+	s.redis = redistest.Real(t) // a server on which no background cleanup is under way
 	st := s.process(patient)
 	id := idOf(st, "bob", 1)
 	err := st.CreateRecord(s.Context(), id, records.Record{Data: []byte("1"), Created: time.Now(), User: "bob"}, records.Terms{})
@@ -163,7 +163,7 @@ func RunUsers(t *testing.T, open Open) {
 	h, err := st.Take(s.Context(), id, records.Terms{})
 	s.wantError("Take", err, nil)
 	if stats := fmt.Sprintf("%s", s.redis.Do(s, "INFO", "commandstats")); strings.Contains(stats, "cmdstat_eval") {
-		s.Errorf("there were scripts:\n%s", stats)
+		s.Errorf("scripts were run:\n%s", stats)
 	}
 	h.Release(s.Context())
 }
