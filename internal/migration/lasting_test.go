@@ -44,12 +44,12 @@ func (v *visitor) newCookie() *http.Cookie {
 	return nil
 }
 
-// With scs as it is without settings, a session lasts for a day, used or not, and its cookie as long. A
-// session that was moved ends when it would have ended in scs.
+// With the default settings of scs, a session lasts for a day, used or not, and so does its cookie. A session
+// that was moved ends when it would have ended in scs.
 func TestASessionOfSCSLastsADay(t *testing.T) {
 	fromSCS(t, func(*scs.SessionManager, *library) {}, func(s *site) {
 		v := s.ann()
-		second := s.visitor(v.Jar.Cookies(s.address)...) // both moved it, as in a burst
+		second := s.visitor(v.Jar.Cookies(s.address)...) // both visitors have moved the session, as in a burst
 		redistest.Elapse(time.Hour)
 		if c := v.newCookie(); c.MaxAge != int(day.Seconds()) {
 			s.Errorf("the browser keeps the cookie for %d s", c.MaxAge)
@@ -84,7 +84,7 @@ func TestALoginInARollbackToSCS(t *testing.T) {
 	})
 }
 
-// A login in a rollback counts also if sessions are short, and the first new session has ended.
+// A login in a rollback also counts if sessions are short and the first new session has ended.
 func TestALoginInARollbackToSCSWithShortSessions(t *testing.T) {
 	fromSCS(t, func(m *scs.SessionManager, l *library) { m.Lifetime = 2 * time.Hour }, func(s *site) {
 		v := s.ann()
@@ -97,7 +97,8 @@ func TestALoginInARollbackToSCSWithShortSessions(t *testing.T) {
 	})
 }
 
-// With gorilla, a login in a rollback keeps the mark, too. Its hour is over, however long the session lasts.
+// With gorilla, a login in a rollback keeps the mark, too. An hour after the move the old cookie is worthless, however
+// long the session lasts.
 func TestALoginInARollbackToGorilla(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
@@ -112,7 +113,7 @@ func TestALoginInARollbackToGorilla(t *testing.T) {
 	})
 }
 
-// An idle timeout stays, and so does a cookie that ends with the browser.
+// An idle timeout is kept. A cookie that ended with the browser still does.
 func TestTheIdleTimeoutOfSCSStays(t *testing.T) {
 	fromSCS(t, func(m *scs.SessionManager, _ *library) {
 		m.IdleTimeout, m.Cookie.Persist = 20*time.Minute, false
@@ -146,7 +147,7 @@ func TestRememberMeOfSCSStays(t *testing.T) {
 	})
 }
 
-// With gorilla as it is without settings, a session lasts for a month after its last use.
+// With the default settings of gorilla, a session lasts for a month after its last use.
 func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 	fromCookie(t, func(s *site, _ *sessions.CookieStore) {
 		v := s.ann()
@@ -162,7 +163,8 @@ func TestASessionOfGorillaLastsAMonth(t *testing.T) {
 	})
 }
 
-// A Redis whose Unix socket is gone is unavailable: its error is also that of a file that does not exist.
+// A Redis whose Unix socket is gone is unavailable, although the error is also that of a file that does not
+// exist.
 func TestTheSocketOfGorillasRedisIsGone(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
@@ -183,7 +185,7 @@ func TestTheSocketOfGorillasRedisIsGone(t *testing.T) {
 	})
 }
 
-// A MaxAge of less than an hour is not made an hour.
+// A MaxAge of less than an hour is not extended to an hour.
 func TestAShortMaxAgeOfGorillaStays(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
@@ -205,7 +207,8 @@ func TestAShortMaxAgeOfGorillaStays(t *testing.T) {
 	})
 }
 
-// A deadline that is later than Lifetime stays, up to what a browser allows. A cookie that ended with the browser still does.
+// A deadline later than Lifetime is kept, up to what a browser allows. A cookie that ended with the browser still
+// does.
 func TestADeadlineOfSCSStays(t *testing.T) {
 	for _, c := range []struct {
 		deadline time.Duration
@@ -242,7 +245,7 @@ func fromCookie(t *testing.T, f func(s *site, old *sessions.CookieStore)) {
 	})
 }
 
-// If the store has another Path than the sessions had, the old cookie stays, and no logout helps.
+// If the store has another Path than the sessions had, the old cookie stays, and no logout removes it.
 func TestThePathOfGorillasCookie(t *testing.T) {
 	fromCookie(t, func(s *site, old *sessions.CookieStore) {
 		v := s.ann()
@@ -277,7 +280,7 @@ func TestGorillaWithoutMaxAge(t *testing.T) {
 	}
 }
 
-// The cookie may have the fields that are not carried over.
+// The cookie may have fields that are not carried over.
 func TestFieldsOfTheCookie(t *testing.T) {
 	t.Parallel()
 	o := OptionsOfSCS(&blank)
@@ -295,7 +298,7 @@ func TestFieldsOfTheCookie(t *testing.T) {
 	}
 }
 
-// LoggedIn also works in a session that was not moved, with any type, and after a Login since the move.
+// LoggedIn also works in a session that was not moved, with any type, and if there was a Login since the move.
 func TestLoggedIn(t *testing.T) {
 	t.Parallel()
 	var s session.Session

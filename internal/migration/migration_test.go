@@ -27,8 +27,8 @@ func TestVisitorsStayLoggedIn(t *testing.T) {
 	})
 }
 
-// The first requests may come at once: each finds the visitor logged in. So does the next request,
-// whichever response arrives last.
+// The first requests may come at once. Each finds the visitor logged in, and so does the next request, whichever
+// response arrives last.
 func TestABurstOfFirstRequests(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
@@ -43,7 +43,7 @@ func TestABurstOfFirstRequests(t *testing.T) {
 	})
 }
 
-// The first response may be lost, or have no cookie: the visitor has an hour to come again.
+// The first response may be lost, or lack the cookie: the visitor can come again for an hour.
 func TestTheFirstResponseIsLost(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		v := s.ann()
@@ -71,7 +71,7 @@ func TestTheOldCookieEnds(t *testing.T) {
 			}
 			if paths[len(paths)-1] == "/me" {
 				redistest.Elapse(time.Hour - time.Second)
-				s.visitor(old...).want("/me", 200, ann) // this does not extend it
+				s.visitor(old...).want("/me", 200, ann) // this does not extend the hour
 				redistest.Elapse(2 * time.Second)
 			}
 			s.visitor(old...).want("/me", 200, after)
@@ -79,7 +79,7 @@ func TestTheOldCookieEnds(t *testing.T) {
 	})
 }
 
-// If the new session ends within the hour, by its TTL, the old cookie is worthless, too.
+// If the new session ends within the hour, by its TTL, the old cookie becomes worthless, too.
 func TestTheOldCookieAndAShortTTL(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
@@ -96,7 +96,7 @@ func TestTheOldCookieAndAShortTTL(t *testing.T) {
 	})
 }
 
-// A visitor who has a session of Latchkey keeps it, whatever old cookie comes with it.
+// A visitor with a session of Latchkey keeps it, whatever old cookie comes with the request.
 func TestTheNewSessionCounts(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		s.both().want("/me", 200, nobody)
@@ -129,13 +129,12 @@ func TestAnUnknownOldCookie(t *testing.T) {
 		if s.ends {
 			v.want("/me", 200, nobody)
 		} else {
-			v.want("/me", 200, ann) // all of it is in the cookie
+			v.want("/me", 200, ann) // all of the session is in the cookie
 		}
 	})
 }
 
-// If the old sessions cannot be read, no visitor is logged out: the request gets a 503, and the cookie
-// stays.
+// If the old sessions cannot be read, no visitor is logged out: the request gets a 503, and the cookie stays.
 func TestTheOldRedisIsAway(t *testing.T) {
 	each(t, func(s *site, redis *redistest.Server) {
 		v := s.ann()
@@ -143,15 +142,15 @@ func TestTheOldRedisIsAway(t *testing.T) {
 		if s.ends && !s.files {
 			v.want("/me", 503, "*")
 		} else {
-			v.want("/me", 200, ann) // it needs no Redis
+			v.want("/me", 200, ann) // this session needs no Redis
 		}
 		redis.Fake(func(r *fakeredis.Server) { r.Loading = false })
 		v.want("/me", 200, ann)
 	})
 }
 
-// If the new session cannot be stored, the old one not ended, or the program's own check fails, no visitor is logged out
-// either: the old cookie stays, and the next request moves the session.
+// The new session cannot be stored, the old one cannot be ended, or the program's own check fails. No visitor is
+// logged out then either: the old cookie stays, and the next request moves the session.
 func TestTheMoveFails(t *testing.T) {
 	each(t, func(s *site, old *redistest.Server) {
 		v := s.ann()
@@ -167,7 +166,7 @@ func TestTheMoveFails(t *testing.T) {
 			return nil
 		}
 		if s.ends && !s.files {
-			v.want("/me", 503, "*") // the old session is not ended
+			v.want("/me", 503, "*") // the old session cannot be ended
 			if !v.has(s.cookie) || v.has("sid") {
 				s.Errorf("the cookies are %v", v.Jar.Cookies(s.address))
 			}
@@ -189,7 +188,7 @@ func logsIn(_ context.Context, s *session.Session) error {
 	return nil
 }
 
-// The program may log a moved visitor in: then EndAll ends the session, and the old cookie is worthless.
+// The program may log a moved visitor in. Then EndAll ends the session, and the old cookie is worthless.
 func TestAdoptLogsIn(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		s.adopt = logsIn
@@ -206,8 +205,8 @@ func TestAdoptLogsIn(t *testing.T) {
 	})
 }
 
-// Whoever uses a copy of the old cookie within the hour gets a session that survives the visitor's logout, unless the
-// logout calls EndAll.
+// A thief who uses a copy of the old cookie within the hour gets a session of its own. It survives the visitor's
+// logout, unless the logout calls EndAll.
 func TestACopyOfTheOldCookie(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		s.adopt = logsIn
@@ -240,8 +239,8 @@ func TestAdoptLogsInTooOften(t *testing.T) {
 	})
 }
 
-// With an adopt that logs in, each session of a burst counts: MaxSessions must leave room for them, or the browser may
-// keep the cookie of one that was ended.
+// With an adopt that logs in, each session of a burst counts. MaxSessions must leave room for them, or the
+// browser may keep the cookie of a session that was ended.
 func TestMaxSessionsAndABurst(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
@@ -291,7 +290,7 @@ func TestMovingAndModes(t *testing.T) {
 	})
 }
 
-// The handler gets the body of a request with an old cookie, whether a session is moved or not.
+// The handler gets the body of a request with an old cookie, whether or not a session is moved.
 func TestMovingAndABody(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		for _, v := range []*visitor{s.ann(), s.both()} {
@@ -306,7 +305,7 @@ func TestMovingAndCaches(t *testing.T) {
 		for _, path := range []string{"/public", "/public?write", "/public?flush"} {
 			res := s.ann().want(path, 200, "*")
 			if got := res.Header.Get("Cache-Control") + res.Header.Get("Surrogate-Control"); got != "no-store" || len(res.Cookies()) < 2 {
-				s.Errorf("%s: a cache may keep it: %v", path, res.Header)
+				s.Errorf("%s: a cache may keep the response: %v", path, res.Header)
 			}
 		}
 	})

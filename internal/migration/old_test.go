@@ -21,7 +21,7 @@ import (
 
 func init() {
 	gob.Register(address{}) // as programs with the old libraries do
-	logging.Disable()       // it complains about what the tests do to it
+	logging.Disable()       // it complains about things that the tests do on purpose
 }
 
 // patience is for machines that are busy with other tests.
@@ -39,8 +39,8 @@ type library struct {
 	login  http.Handler // what the program did: it logs ann in
 	move   mover        // FromSCS or FromGorilla
 	ends   bool         // the server can end its sessions
-	lose   func()       // ends all of them, without a word to the visitors
-	files  bool         // they are not in Redis
+	lose   func()       // ends all sessions without telling the visitors
+	files  bool         // the sessions are not in Redis
 	// options are those of OptionsOfSCS or OptionsOfGorilla.
 	options middleware.Options
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A site is a program that has moved to Latchkey. /old/login is what it did before.
+// A site is a program that has moved to Latchkey. /old/login is the program as it was before.
 type site struct {
 	*testing.T
 	library
@@ -33,8 +33,8 @@ type site struct {
 	held     chan struct{} // /hold sends to it, then waits for another message
 }
 
-// each runs a test with all libraries, in fake time. Their sessions are in one Redis, Latchkey's in
-// another, so that a test may change the former alone.
+// each runs a test with all libraries, in fake time. Their sessions are in one Redis and Latchkey's in another,
+// so that a test may change only the old ones.
 func each(t *testing.T, f func(s *site, old *redistest.Server)) {
 	t.Parallel()
 	for name, open := range libraries {

@@ -56,7 +56,7 @@ func moved(t *testing.T, before http.Handler, move mover) (s *session.Session, s
 func wantValue[T any](t *testing.T, s *session.Session, key string, equal func(T) bool) {
 	t.Helper()
 	if v, ok := session.Get[T](s, key); !ok || !equal(v) {
-		t.Errorf("%s is %v, there: %v", key, v, ok)
+		t.Errorf("%s is %v, found: %v", key, v, ok)
 	}
 }
 
@@ -115,8 +115,8 @@ func TestMarksAreNoKeysOfTheApplication(t *testing.T) {
 	}
 }
 
-// JSON drops unexported fields and those tagged json:"-", and gives back a map for a struct in an interface. A type with GobEncode needs
-// MarshalJSON.
+// JSON drops unexported fields and fields tagged json:"-", and returns a map for a struct in an interface. A type
+// with GobEncode needs MarshalJSON.
 func TestWhatJSONDoesToValues(t *testing.T) {
 	t.Parallel()
 	manager, l := newSCS(t, redistest.Embedded(t))
@@ -137,7 +137,7 @@ type card struct {
 	Number string `json:"-"`
 }
 
-// An account has what gob keeps by GobEncode, and JSON does not.
+// An account has data that gob keeps by GobEncode, and JSON does not.
 type account struct {
 	Name    string
 	balance int
@@ -154,7 +154,7 @@ func (a *account) GobDecode(b []byte) error {
 	return err
 }
 
-// A value that JSON cannot hold makes the request fail, and nothing of the session is moved.
+// A value that JSON cannot hold makes the request fail, and no value of the session is moved.
 func TestAValueThatCannotBeMoved(t *testing.T) {
 	t.Parallel()
 	manager, l := newSCS(t, redistest.Embedded(t))
@@ -167,8 +167,8 @@ func TestAValueThatCannotBeMoved(t *testing.T) {
 	}
 }
 
-// A program may forget to register a type that it had registered. Its visitors are not logged out: the request fails, and the
-// cookie stays, until the type is registered again.
+// A program may forget to register a type that it had registered before. Its visitors are not logged out: the
+// request fails, and the cookie stays until the type is registered again.
 func TestATypeThatIsNotRegisteredAnyMore(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, old *redistest.Server) {
@@ -207,7 +207,7 @@ func TestFlashesAreMoved(t *testing.T) {
 	wantValue(t, s, "errors", func(all []string) bool { return slices.Equal(all, []string{"no stock"}) })
 }
 
-// A session that just fits into its cookie is moved.
+// A session that only just fits into its cookie is moved.
 func TestALargeCookieIsMoved(t *testing.T) {
 	fromCookie(t, func(s *site, old *sessions.CookieStore) {
 		for n := 2400; n > 0; n-- { // Base64 twice makes it about 4096
@@ -221,7 +221,8 @@ func TestALargeCookieIsMoved(t *testing.T) {
 	})
 }
 
-// A session that just fits into a file is moved only if the store has no limit: the mark of the move needs room.
+// A session that only just fits into a file is moved only if the store has no limit, since the mark of the move
+// needs room.
 func TestALargeFileIsMoved(t *testing.T) {
 	t.Parallel()
 	redistest.InFakeTime(t, func(t *testing.T, redis *redistest.Server) {
@@ -242,7 +243,8 @@ func TestALargeFileIsMoved(t *testing.T) {
 	})
 }
 
-// A client with a token of scs can exchange it: load the old session, log in, commit, and return the new token.
+// A client with a token of scs can exchange the token: load the old session, log in, commit, and return the new
+// token.
 func TestATokenIsExchanged(t *testing.T) {
 	t.Parallel()
 	manager, _ := newSCS(t, redistest.Embedded(t))
@@ -293,7 +295,7 @@ func TestATokenIsExchanged(t *testing.T) {
 	}
 }
 
-// The page gives for every name of the old libraries the new name, or says that there is none.
+// The page gives the new name for every name of the old libraries, or says that there is none.
 func TestThePageHasAllNames(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../middleware/MIGRATION.md")
