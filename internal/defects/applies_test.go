@@ -14,8 +14,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// Each defect fits today's sources: the code that it changes exists exactly once, and the changed Lua
-// file can be parsed. (Package overlay checks the Go files.)
+// Each defect fits the present sources: the code that it changes exists exactly once, and the changed Lua file
+// can be parsed. (Package overlay checks the Go files.)
 func TestEveryDefectApplies(t *testing.T) {
 	t.Parallel()
 	for _, d := range catalogue {
@@ -40,7 +40,7 @@ func TestEveryDefectIsSeenBySomeSuite(t *testing.T) {
 	promise := regexp.MustCompile(`^P([1-9]|1[0-7])$`)
 	for _, d := range catalogue {
 		if !promise.MatchString(d.promise) || d.what == "" || seen[d.what] || len(d.suites) == 0 || len(d.edits) == 0 {
-			t.Errorf("%s %q is there twice, or something is missing", d.promise, d.what)
+			t.Errorf("%s %q is listed twice, or lacks a field", d.promise, d.what)
 		}
 		seen[d.what] = true
 		for _, s := range d.suites {

@@ -103,7 +103,7 @@ func (m binary) run(ctx context.Context, limit time.Duration, args ...string) (o
 	cmd := exec.CommandContext(ctx, m.path, args...)
 	cmd.Dir = m.source
 	cmd.Env = append(os.Environ(), overlay.Env+"="+m.list, "LATCHKEY_SIMULATE_EXACTLY=")
-	cmd.WaitDelay = 5 * time.Second // for the processes that it has started
+	cmd.WaitDelay = 5 * time.Second // for the processes that the test has started
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }

@@ -44,7 +44,7 @@ var lockDefects = []defect{
 	{"P1", "a take believes the reply to SET",
 		edits(trustSet),
 		seenBy(tests("internal/records", "TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock"))},
-	// If it only believed the reply to SET, the fence would hide that from the simulation.
+	// If the take only believed the reply to SET, the fence would hide that from the simulation.
 	{"P1", "a take reads the record before it has the lock",
 		edits(
 			plainTake.Replace("[...]transport.Command{s, p, g}", "[...]transport.Command{g, p, s}"),

@@ -19,7 +19,7 @@ var transportDefects = []defect{
 	{"P11", "a plain read that gets another session's record does not ask again",
 		edits(overlay.In("internal/records", "Engine.loadPlainly").Replace("parseHead(t, b)", "parseHead(t, lease.BondIn(revisionOf(t)))")),
 		seenBy(tests("internal/records", "TestRepliesThatChangePlaces"))},
-	// If the record were checked, that would hide the defect.
+	// The record is not checked, since the check would hide the defect.
 	{"P11", "the number of a read comes ahead of its last reply",
 		edits(
 			anysRecord,

@@ -54,7 +54,7 @@ func build(module, pkg, list string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, filepath.Base(pkg)) // logs of failures have its name
+	path = filepath.Join(dir, filepath.Base(pkg)) // logs of failures are named after it
 	cmd := exec.Command("go", "build", "-o", path, "-overlay", list, pkg)
 	// The package is built in its own module, so that other modules do not need its dependencies.
 	if cmd.Dir, err = overlay.Sources(module); err != nil {

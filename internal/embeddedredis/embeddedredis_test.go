@@ -31,7 +31,7 @@ func start(t *testing.T) (*embeddedredis.Redis, redis.Conn) {
 	return r, conn
 }
 
-// No other program can read it, since it listens nowhere.
+// No other program can read the Redis, since it listens nowhere.
 func TestItHasNoPort(t *testing.T) {
 	t.Parallel()
 	r, conn := start(t)
@@ -50,7 +50,7 @@ func TestItStaysClosed(t *testing.T) {
 	}
 }
 
-// Keys expire as the clock runs: a few to the millisecond.
+// Keys expire as the clock runs. If there are few keys, they expire to the millisecond.
 func TestTheClockRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTheClockRuns(t *testing.T) {
 	})
 }
 
-// For a script time stands still: a key that has not expired at its beginning is there at its end.
+// Time stands still for a script: a key that has not expired when the script begins still exists when it ends.
 func TestTimeStandsStillForAScript(t *testing.T) {
 	t.Parallel()
 	_, conn := start(t)

@@ -55,7 +55,7 @@ func newProcess(l locker.Locker, ways []*way) *lockertest.Process {
 			n := 0
 			for _, w := range ways {
 				for _, command := range w.proxy.Commands() {
-					if !greets(command) && command.Name != "PING" { // with which a client checks a connection
+					if !greets(command) && command.Name != "PING" { // a client checks a connection by these
 						n++
 					}
 				}
@@ -111,7 +111,7 @@ func (w *way) fate(c redistest.Command) redistest.Fault {
 		return redistest.Pass
 	case w.paused:
 		return redistest.HangCommand
-	case len(w.faults) == 0, c.Name == "PING": // with which a client checks a connection
+	case len(w.faults) == 0, c.Name == "PING": // a client checks a connection by it
 		return redistest.Pass
 	}
 	fault := w.faults[0]

@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write what Redis runs")
 
-// The files that the library embeds are made of the sources. The test reads all files from the disk, not
-// from the build: with -overlay, a library that is broken on purpose must be found by its behaviour.
+// The files that the library embeds are made from the sources. The test reads all files from the disk, not from
+// the build: a library that is broken on purpose, with -overlay, must be found by its behaviour.
 func TestWhatRedisRunsIsMadeOfTheSources(t *testing.T) {
 	t.Parallel()
 	parts := map[string]string{}
@@ -35,7 +35,7 @@ func TestWhatRedisRunsIsMadeOfTheSources(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if read(t, at) != text {
-				t.Errorf("%s is not what becomes of its source: run go test ./internal/lua -update", at)
+				t.Errorf("%s was not made from its present source: run go test ./internal/lua -update", at)
 			}
 		}
 		for _, at := range sources(t, golden) {

@@ -17,7 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/memnet"
 )
 
-// Time passes in a bubble while an HTTP server and its client wait for each other.
+// In a bubble, time passes while an HTTP server and its client wait for each other.
 func TestHTTPInFakeTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestHTTPInFakeTime(t *testing.T) {
 	})
 }
 
-// A deadline ends a waiting read and a waiting write. A deadline that is moved in time does not.
+// A deadline ends a waiting read and a waiting write. If the deadline is moved in time, it does not.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// Bytes written before the end arrive. The writer learns that its peer no longer reads.
+// Bytes that were written before the end still arrive. The writer learns that its peer no longer reads.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client, server := memnet.Pipe("a:1", "b:1")
@@ -82,7 +82,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A peer that has read the end of a closed connection cannot answer.
+// A peer that has read the end of a closed connection cannot reply.
 func TestNoAnswerAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for range 10_000 {

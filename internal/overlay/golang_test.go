@@ -81,14 +81,14 @@ func TestAnEditChangesOnePlaceOfGo(t *testing.T) {
 	}
 }
 
-// An edit is refused by its name if it finds no place, or more than one, or does not fit there.
+// An edit that finds no place, or more than one, or does not fit there is refused, and the error names it.
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	dir := sources(t, map[string]string{"a.go": goSource + "\nfunc f() { gg(); gg() }\n"})
 	add, f := In(dir, "counter.add"), In(dir, "f")
 	for _, edit := range []Edit{
-		add.Drop("c.n += x\nreturn x"),      // they are not consecutive
+		add.Drop("c.n += x\nreturn x"),      // the statements are not consecutive
 		add.Replace("x + y", "x"),           // no such operator
-		add.Replace("x = c.n", "x = 0"),     // it is declared
+		add.Replace("x = c.n", "x = 0"),     // x is declared there
 		add.Replace("x := c.m", "x := 0"),   // another field, though its name is a letter
 		add.Replace("f.Println(1)", "f"),    // another argument
 		add.Replace("f.Println(s...)", "f"), // the argument is not spread
@@ -118,8 +118,8 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A package that is no longer used stays imported. A package that is now used is imported as in other
-// files of the package. So code can be moved to another file.
+// A package that is no longer used stays imported. A package that is newly used is imported as in other files of
+// the package. So code can be moved to another file.
 func TestImportsFollow(t *testing.T) {
 	dir := sources(t, map[string]string{
 		"a.go": "package a\n\nimport \"fmt\"\n\nfunc f() { fmt.Print(1); g() }\n",

@@ -20,7 +20,7 @@ func sources(t *testing.T, files map[string]string) (dir string) {
 	return dir
 }
 
-// Edits of one file add up, and are applied on top of the changes in LATCHKEY_OVERLAY.
+// Edits of one file add up. They are applied on top of the changes in LATCHKEY_OVERLAY.
 func TestWriteAddsToWhatIsChangedAlready(t *testing.T) {
 	first, err := Write(t.TempDir(), []Edit{Append("internal/records/take.lua", "\n-- one")})
 	if err != nil {
@@ -105,7 +105,7 @@ func TestAnEditChangesALineOfLua(t *testing.T) {
 		{edit: Rule("twice").True()},
 		{edit: Rule("none").True()},
 		{edit: Rule("five").True()}, // the condition spans two lines
-		{edit: Rule("six").True()},  // it is not a condition
+		{edit: Rule("six").True()},  // the line has no condition
 		{edit: Rule("three").Swap("lost", "found")},
 		{edit: Rule("three").Swap("4", "0")},
 		{edit: Rule("seven").Call("f(q)", "f()")},

@@ -81,7 +81,7 @@ func (e exported) isLabel(name string) bool {
 	return false
 }
 
-// all exports everything at least once: what real requests make, and what they make rarely.
+// all exports everything at least once: what real requests cause, and what happens rarely.
 func all(t *testing.T) exported {
 	t.Helper()
 	s := newSite(t)
@@ -90,7 +90,7 @@ func all(t *testing.T) exported {
 	return exportedBy(s.text())
 }
 
-// The alerts and the dashboard ask for nothing that is not there.
+// The alerts and the dashboard ask only for metrics and labels that are exported.
 func TestQueriesAskForWhatIsExported(t *testing.T) {
 	t.Parallel()
 	e := all(t)

@@ -22,12 +22,13 @@ func program(name string) string {
 	return ""
 }
 
-// Tests with promtool or prometheus are skipped if there is none. That must not go unnoticed, so this one test fails.
+// Tests with promtool or prometheus are skipped if the program is missing. This test fails then, so that the
+// skips are noticed.
 func TestPrometheusIsThere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"promtool", "prometheus"} {
 		if program(name) == "" {
-			t.Errorf("there is no %s: the alerts, the dashboard and what is exported are not checked. Run .ci/prometheus, which installs nothing", name)
+			t.Errorf("there is no %s: the alerts, the dashboard and the exported metrics are not checked. Run .ci/prometheus, which installs nothing", name)
 		}
 	}
 }
@@ -46,7 +47,7 @@ func promtool(t *testing.T, input string, args ...string) {
 	}
 }
 
-// What is exported can be read, and its names, units and descriptions are as Prometheus wants them.
+// promtool can read the exported metrics, and accepts their names, units and descriptions.
 func TestPrometheusLikesWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -74,7 +75,7 @@ func TestEachAlertIsTested(t *testing.T) {
 		}
 	}
 	if n < 6 {
-		t.Errorf("there are %d alerts", n)
+		t.Errorf("%d alerts", n)
 	}
 }
 

@@ -29,7 +29,7 @@ type site struct {
 	scraped  http.Handler
 	observer middleware.Observer
 
-	stuck chan struct{} // a request holds its session, until free
+	stuck chan struct{} // a request holds its session, until free is called
 	free  chan struct{}
 }
 
@@ -117,7 +117,7 @@ func (s *site) visit() {
 		at.Wait()
 		s.free <- struct{}{}
 		<-answered
-	case <-answered: // on a busy machine its own wait may be too long, which is as good
+	case <-answered: // on a busy machine its own wait may be too long, which also counts
 	}
 	send("GET", "/page/cart")
 	send("POST", "/login")
@@ -135,7 +135,7 @@ func (s *site) text() string {
 	return w.Body.String()
 }
 
-// tellRareEvents tells the observer what needs a cluster, a fault, or luck.
+// tellRareEvents tells the observer of events that need a cluster, a fault, or luck.
 func (s *site) tellRareEvents() {
 	for _, e := range []middleware.Event{
 		&middleware.ExchangeEvent{Script: "take", Command: "EVALSHA", Commands: 1, Node: "node-1:7000", Moved: 1, Took: time.Millisecond},

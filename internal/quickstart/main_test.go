@@ -20,7 +20,7 @@ import (
 
 const key = "SESSION_KEY=c2l4dHktZm91ciBjaGFyYWN0ZXJzLCBpbmRlZWQK"
 
-// The program runs without a Redis, says that it forgets, and counts each visit, also of requests that come at once.
+// Without a Redis the program runs, says that it forgets, and counts every visit, even if requests come at once.
 func TestWithoutARedis(t *testing.T) {
 	t.Parallel()
 	p := start(t, key)
@@ -39,7 +39,7 @@ func TestWithoutARedis(t *testing.T) {
 	}
 }
 
-// With REDIS_URL it keeps its sessions there, and a second process shares them.
+// With REDIS_URL the program keeps its sessions there, and a second process shares them.
 func TestWithARedis(t *testing.T) {
 	t.Parallel()
 	url := "REDIS_URL=" + redistest.Real(t).URL
@@ -53,7 +53,7 @@ func TestWithARedis(t *testing.T) {
 	}
 }
 
-// Without a key, or with a wrong URL, it ends, and says what to do.
+// Without a key, or with a wrong URL, the program ends, and says what to do.
 func TestWrongEnvironment(t *testing.T) {
 	t.Parallel()
 	for env, says := range map[string]string{
@@ -64,7 +64,7 @@ func TestWrongEnvironment(t *testing.T) {
 		cmd := program(t, key, env)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), says) {
-			t.Errorf("with %s: %v, and it says\n%s", env, err, out)
+			t.Errorf("with %s: %v, and the program says\n%s", env, err, out)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the program as it stands, with one exception: it listens on a free port, and prints its address.
+// built builds the program unchanged, except that it listens on a free port, and prints its address.
 var built = sync.OnceValues(func() (path string, err error) {
 	here, err := os.Getwd()
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// These tests are a newcomer who has only the README: they run its commands in empty directories, to the letter,
-// and get Latchkey from a module proxy as it will be after the tags. Only ports and the addresses of Redis differ.
+// These tests play a newcomer who has only the README. They run its commands literally, in empty directories, and
+// get Latchkey from a module proxy as it will be after the tags. Only ports and the addresses of Redis differ.
 
 var tree = flag.String("tree", "../..", "follow the README with the modules of this `directory`, as -as")
 var as = flag.String("as", "", "the `version` of the modules; default: what they require")
@@ -38,8 +38,8 @@ var newcomer = sync.OnceValues(func() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// All but Latchkey itself stays in this module cache from one run to the next, and need not be compiled again.
-	// The go command does not look for packages of this module below an underscore.
+	// All modules except Latchkey itself stay in this module cache from one run to the next, and are not compiled
+	// again. The go command does not look for packages of this module below an underscore.
 	proxy, cache := filepath.Join(base, "proxy"), filepath.Join(base, "_mod")
 	for _, stale := range []string{proxy, filepath.Join(cache, "github.com/a2139e8d"), filepath.Join(cache, "cache/download/github.com/a2139e8d")} {
 		if err := os.RemoveAll(stale); err != nil {
@@ -115,8 +115,8 @@ func TestQuickStart(t *testing.T) {
 	t.Logf("%d lines; from the empty directory to the second visit: %v", count, time.Since(begun).Round(100*time.Millisecond))
 }
 
-// Each adapter alone, and the quick start on it: with the README's snippet for rueidis, and for go-redis with the
-// client that a program has already.
+// A program uses only one adapter, with the quick start on it: rueidis by the README's snippet, and go-redis with
+// the client that the program already has.
 func TestAdapterAlone(t *testing.T) {
 	t.Parallel()
 	for adapter, one := range map[string]struct{ client, opening string }{
@@ -154,7 +154,7 @@ func TestAdapterAlone(t *testing.T) {
 	}
 }
 
-// The operator's command, without a clone.
+// The operator's command is installed without a clone.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// All modules in one program, in the order in which nobody expects trouble and in the other one.
+// One program requires all modules, in the order in which nobody expects trouble, and in the other order.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{
@@ -231,7 +231,7 @@ func serve(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // it serves until it is killed, or its output says why not
+		_ = cmd.Wait() // the program serves until it is killed, or its output shows why not
 	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -243,8 +243,8 @@ func serve(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
 	return done
 }
 
-// patience is how long it may take until a program serves, which is downloaded and built first. It leaves go test the time
-// to end all that was started, and to show the output.
+// patience is how long it may take until a program serves, including its download and build. It leaves go test
+// enough time to end all programs, and to show the output.
 const patience = 5 * time.Minute
 
 // visitor returns a browser that waits until the program serves.

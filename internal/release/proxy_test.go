@@ -31,7 +31,7 @@ func TestWhatTheProxyServes(t *testing.T) {
 			}
 			names = append(names, name)
 		}
-		for _, name := range []string{"go.mod", "LICENSE"} { // pkg.go.dev shows nothing without a licence
+		for _, name := range []string{"go.mod", "LICENSE"} { // without a licence pkg.go.dev shows nothing
 			if !slices.Contains(names, name) {
 				t.Errorf("%s has no %s", dir, name)
 			}

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// After setVersion all modules require that version, also the modules that are only tests, and the workspace is whole.
+// After setVersion all modules require that version, also those that are only tests, and the workspace still
+// works.
 func TestSetVersion(t *testing.T) {
 	t.Parallel()
 	work, err := os.ReadFile("../../go.work")
@@ -55,7 +56,7 @@ func TestSetVersion(t *testing.T) {
 		t.Errorf("%v:\n%s", err, text)
 	}
 	if again, err := setVersion(copied, "v1.9.9"); err != nil || len(again) > 0 {
-		t.Errorf("set again, it changes %q, %v", again, err)
+		t.Errorf("setting it again changes %q, %v", again, err)
 	}
 }
 

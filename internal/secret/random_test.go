@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// A secret is made of nothing but crypto/rand: if that repeats itself, so do the
-// secrets. This cannot run in parallel with other tests, since it replaces all randomness.
+// A secret consists of nothing but bytes of crypto/rand: if those repeat, so do the secrets. This test cannot run
+// in parallel with others, since it replaces all randomness.
 func TestSecretsComeFromCryptoRand(t *testing.T) {
 	secrets := func(seed uint64) (ids [3]string) {
 		cryptotest.SetGlobalRandom(t, seed)
@@ -20,17 +20,17 @@ func TestSecretsComeFromCryptoRand(t *testing.T) {
 	}
 	first, again, other := secrets(1), secrets(1), secrets(2)
 	if first != again {
-		t.Errorf("there is more in a secret than crypto/rand: %v, then %v", first, again)
+		t.Errorf("a secret has more than bytes of crypto/rand: %v, then %v", first, again)
 	}
 	for i := range first {
 		if first[i] == other[i] || first[i] == first[(i+1)%3] {
-			t.Errorf("crypto/rand does not matter: %v, %v", first, other)
+			t.Errorf("a secret does not depend on crypto/rand: %v, %v", first, other)
 		}
 	}
 }
 
-// All 256 bits are random: each is set in about half of the secrets, and differs from
-// each other one in about half of them.
+// All 256 bits are random: each is set in about half of the secrets, and differs from each other bit in about
+// half of them.
 func TestAllBitsOfASecretAreRandom(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 3) // so that chance cannot fail the test
 	const secrets = 1024
@@ -62,7 +62,7 @@ func TestAllBitsOfASecretAreRandom(t *testing.T) {
 				difference[k] ^= word
 			}
 			if !random(difference) {
-				t.Errorf("bits %d and %d have to do with each other", i, j)
+				t.Errorf("bits %d and %d depend on each other", i, j)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func knownSecret(t *testing.T) secret.Secret {
 	return s
 }
 
-// leaks says in what form out reveals four neighbouring bytes of the secret, or "".
+// leaks returns the form in which out reveals four neighbouring bytes of the secret, or "".
 func leaks(out string, secret []byte) string {
 	for i := range len(secret) - 3 {
 		four := secret[i : i+4]
@@ -86,7 +86,7 @@ func TestParseIsTheInverseOfBytes(t *testing.T) {
 	if err != nil || parsed.ID() != s.ID() || !bytes.Equal(parsed.Bytes(), b) {
 		t.Errorf("Parse = %v, %v, want %v", parsed, err, s)
 	}
-	clear(b) // neither secret is in the caller's hands
+	clear(b) // neither secret may share the caller's slice
 	if parsed.ID() != s.ID() || bytes.Equal(s.Bytes(), b) || bytes.Equal(parsed.Bytes(), b) {
 		t.Error("the caller's slice is part of a secret")
 	}
@@ -98,11 +98,11 @@ func TestParseNeverRepeatsWhatItRefused(t *testing.T) {
 		b := bytes.Repeat([]byte("sEcReT"), size)[:size]
 		s, err := secret.Parse(b)
 		if err == nil {
-			t.Errorf("%d bytes are a secret", size)
+			t.Errorf("%d bytes are accepted as a secret", size)
 			continue
 		}
 		if s.ID() != (secret.Secret{}).ID() {
-			t.Errorf("%d bytes: a secret with the error", size)
+			t.Errorf("%d bytes: a secret together with the error", size)
 		}
 		for _, part := range []string{"sEcR", hex.EncodeToString([]byte("sEcR")), base64.StdEncoding.EncodeToString([]byte("sEc"))} {
 			if strings.Contains(err.Error(), part) {
@@ -133,7 +133,7 @@ func TestPrintingASecretPrintsItsID(t *testing.T) {
 			}
 		}
 	}
-	// Here fmt does not ask the secret.
+	// With some of these verbs, and in some of these values, fmt does not call the secret's Format.
 	for _, verb := range []string{"%w", "%p", "%v", "%+v", "%#v", "%x", "%d"} {
 		for _, v := range []any{s, &s, struct{ secret secret.Secret }{s}, &struct{ secret []secret.Secret }{[]secret.Secret{s}}} {
 			if out := fmt.Sprintf(verb, v); leaks(out, s.Bytes()) != "" {

@@ -76,8 +76,8 @@ func (p *Process) Signal(tb testing.TB, s os.Signal) {
 	}
 }
 
-// hasStopped reports whether all threads have stopped. One of them gets SIGSTOP, and on a busy machine the others may go on
-// for a tenth of a second. Where the system does not tell, it returns true.
+// hasStopped reports whether all threads have stopped. One of them gets SIGSTOP, and on a busy machine the others
+// may go on for a tenth of a second. If the system does not show threads, hasStopped returns true.
 func (p *Process) hasStopped() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
 	for _, thread := range threads {

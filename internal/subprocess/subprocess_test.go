@@ -28,7 +28,7 @@ func TestEndsByItself(t *testing.T) {
 		t.Errorf("the log is %q", got)
 	}
 	if err := p.Err(); err == nil || err.Error() != "exit status 3" {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the process ended with %v", err)
 	}
 	p.Kill() // does nothing
 }
@@ -40,11 +40,11 @@ func TestKill(t *testing.T) {
 	p.Signal(t, syscall.SIGSTOP)
 	p.Kill()
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the process ended with %v", err)
 	}
 }
 
-// If the command has another output, that does not go to the log.
+// If the command has its own standard output, the log does not get that.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

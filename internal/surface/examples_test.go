@@ -36,8 +36,8 @@ var lookedUpFirst = map[string][]string{
 	"locker/transport": {"NewRedigo"},
 }
 
-// Where a newcomer looks first there is an example that runs: it shows what it prints, and has no name that its page
-// does not define.
+// Each symbol at which a newcomer looks first has an example that runs: it shows what it prints, and uses only
+// names that its page defines.
 func TestWhereOneLooksFirstThereIsAnExampleThatRuns(t *testing.T) {
 	t.Parallel()
 	for pkg, symbols := range lookedUpFirst {

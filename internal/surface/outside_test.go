@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A program of another module can use all names that the design fixes, and needs nothing internal.
+// A program of another module can use all names that are part of the design, and needs no internal package.
 func TestAProgramOfAnotherModule(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")

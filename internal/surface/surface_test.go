@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write exported.txt")
 
-// No name is exported by accident, and none is removed: exported.txt lists them.
+// exported.txt lists all exported names, so that none is exported or removed by accident.
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -36,12 +36,12 @@ func TestExportedNames(t *testing.T) {
 	want := strings.Fields(string(listed))
 	for _, name := range names {
 		if !slices.Contains(want, name) {
-			t.Errorf("%s is exported, and not in exported.txt: if a program needs it, run this test with -update", name)
+			t.Errorf("%s is exported, but not in exported.txt: if a program needs it, run this test with -update", name)
 		}
 	}
 	for _, name := range want {
 		if !slices.Contains(names, name) {
-			t.Errorf("%s is in exported.txt, and not exported: programs may use it", name)
+			t.Errorf("%s is in exported.txt, but not exported: programs may use it", name)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/way/trace"
 )
 
-// The maps of the way of one request are true: see the package's comment. With -v it prints what each kind of
-// request calls, and how much that is.
+// The maps of the way of one request are true: see the package's comment. With -v the test prints which functions
+// each kind of request calls.
 func TestMaps(t *testing.T) {
 	program, err := build(t.TempDir())
 	if err != nil {

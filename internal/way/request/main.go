@@ -66,7 +66,7 @@ func run(url, kind string) error {
 	if o.Mode != nil {
 		method = http.MethodGet
 	}
-	for range 2 { // in the first of them more is done for the first time
+	for range 2 { // the first request does some things only once
 		trace.Start()
 		w := serve(sessions, method, handlers[kind], first.Result().Cookies())
 		if calls := trace.Stop(); w.Code != http.StatusOK {
@@ -75,7 +75,7 @@ func run(url, kind string) error {
 			return err
 		}
 		if kind == "login" {
-			break // the second one would have a session that has ended
+			break // a second request would have a session that has ended
 		}
 	}
 	return nil
