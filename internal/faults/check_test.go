@@ -12,7 +12,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// What a test may assert about a scene. scene_test.go has what holds after each fault.
+// These are the assertions that a test may make about its scene. scene_test.go has those that hold after each
+// fault.
 
 // allAnswered asserts that no visitor noticed the fault, unless the machine has stalled.
 func (s *scene) allAnswered() {
@@ -26,20 +27,20 @@ func (s *scene) allAnswered() {
 func (s *scene) backWithin(limit time.Duration) {
 	s.Helper()
 	if late := lateSince(s.over); s.recovered > limit+late {
-		s.Errorf("it took %v until all visitors were served again, more than %v and the %v by which the machine was late",
+		s.Errorf("all visitors were served again only after %v, more than %v and the %v by which the machine was late",
 			s.recovered.Round(time.Millisecond), limit, late)
 	}
 }
 
-// happened asserts that a fault has happened at least that often.
+// happened asserts that something has happened at least so many times.
 func happened(t *testing.T, what string, n, least int) {
 	t.Helper()
 	if n < least {
-		t.Errorf("%s %d times, which is too rare: it should be %d", what, n, least)
+		t.Errorf("%s %d times, want at least %d", what, n, least)
 	}
 }
 
-// logged counts how often a text is in the demos' logs.
+// logged counts how often the demos' logs have a text.
 func (s *scene) logged(text string) (n int) {
 	for _, d := range s.demos {
 		n += strings.Count(d.Log(), text)
@@ -116,7 +117,7 @@ func (s *scene) stagedForAMinute() {
 	s.Helper()
 	for _, key := range slices.DeleteFunc(s.keys(), func(key string) bool { return !isStaged(key) }) {
 		if left, _ := s.at(key).Do(s.T, "PTTL", key).(int64); left == -1 || left > time.Minute.Milliseconds() {
-			s.Errorf("%s is there for %d ms more", key, left)
+			s.Errorf("%s lives %d ms more", key, left)
 		}
 	}
 }
@@ -148,7 +149,7 @@ func watchMachine() {
 	}
 }
 
-// delaysSince returns the delays since a moment.
+// delaysSince returns the delays that began after a moment.
 func delaysSince(moment time.Time) []time.Duration {
 	delays.Lock()
 	defer delays.Unlock()

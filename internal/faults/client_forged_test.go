@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// An attacker tries forged cookies while visitors work. No forged cookie reaches Redis: all commands
-// there are about visitors' sessions.
+// An attacker tries forged cookies while visitors work. No forged cookie reaches Redis: all commands there belong
+// to the sessions of visitors.
 func TestForgedCookies(t *testing.T) {
 	forgeries := unlessShort(20_000, 4000)
 	s := stage(t, fmt.Sprintf("%d forged cookies", forgeries), "P9: no forged cookie reaches Redis, visitors are served", setting{demos: 1, visitors: 2, clients: 2, lease: patient})
@@ -50,7 +50,7 @@ func TestForgedCookies(t *testing.T) {
 	}
 	commands := 0
 	for _, c := range p.Commands() {
-		if c.Name == "PING" { // it has no key
+		if c.Name == "PING" { // PING has no key
 			continue
 		}
 		key := c.Args[0]
@@ -58,7 +58,7 @@ func TestForgedCookies(t *testing.T) {
 			key = c.Args[2]
 		}
 		if commands++; !known[sessionOf(key)] {
-			t.Fatalf("a command was about no visitor's session: %.200q", c.Args)
+			t.Fatalf("a command belongs to no visitor's session: %.200q", c.Args)
 		}
 	}
 	s.allAnswered()

@@ -18,14 +18,14 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// Clients go away at random moments of their requests. Each request writes two values, and either both
-// are stored or neither is. If the handler has returned, both are stored, even if the client had gone.
+// Clients disconnect at random moments of their requests. Each request writes two values, and either both are
+// stored or neither is. If the handler has returned, both are stored, even if the client had gone.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
 	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
 	var mu sync.Mutex
-	var kept []string // that must be kept; guarded by mu
+	var kept []string // the names that must be stored; guarded by mu
 	keep := func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -34,7 +34,7 @@ func TestClientsGoAway(t *testing.T) {
 	h.HandleFunc("POST /pair", func(w http.ResponseWriter, r *http.Request) {
 		s, name := session.FromContext(r.Context()), r.PostFormValue("name")
 		s.Set("param_"+name+"-first", 1)
-		pause(context.Background(), 500*time.Microsecond) // although the client may leave
+		pause(context.Background(), 500*time.Microsecond) // the work goes on although the client may leave
 		s.Set("param_"+name+"-second", 1)
 		keep(name)
 	})
@@ -43,8 +43,9 @@ func TestClientsGoAway(t *testing.T) {
 		"P2, P5: their place is free at once, their commit stays, no half commit")
 
 	u := newUsers(t, 1, h.at)[0]
-	// A connection for each request. The transport of net/http offers a connection to the next request as soon as a
-	// response without a body is there. If the request before is given up just then, it closes that connection.
+	// Each request has its own connection. The transport of net/http offers a connection to the next request as
+	// soon as a response without a body has arrived. If the client gives up the earlier request just then, the
+	// transport closes that connection.
 	u.client.Transport.(*http.Transport).DisableKeepAlives = true
 	random := chance(14)
 	var answered, left atomic.Int64
@@ -70,7 +71,7 @@ func TestClientsGoAway(t *testing.T) {
 	}
 	begun := time.Now()
 	if status := u.set(h.URL, "last"); status != http.StatusOK {
-		t.Errorf("the next was answered with %d", status)
+		t.Errorf("the next request was answered with %d", status)
 	}
 	row.recovered = within(t, "the next", begun, 2*time.Second)
 
@@ -91,7 +92,7 @@ func TestClientsGoAway(t *testing.T) {
 	}
 	for _, name := range kept {
 		if halves[name] == 0 {
-			t.Errorf("%s was answered, or its handler returned, and it is not stored", name)
+			t.Errorf("%s was confirmed, or its handler has returned, but it is not stored", name)
 		}
 	}
 	gone, unheard := left.Load(), int64(len(halves))-answered.Load()

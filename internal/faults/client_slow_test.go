@@ -29,13 +29,13 @@ func drip(ctx context.Context, t *testing.T, site, head, cookie, body string, ea
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /set HTTP/1.1\r\nHost: site\r\nCookie: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n%s\r\n", cookie, head)
 		for i := 0; i < len(body) && ctx.Err() == nil; i++ {
-			_, _ = conn.Write([]byte{body[i]}) // the site may have closed it
+			_, _ = conn.Write([]byte{body[i]}) // the site may have closed the connection
 			pause(ctx, each)
 		}
 		<-ctx.Done()
 		conn.Close()
 	}()
-	answer, _ := io.ReadAll(conn) // it ends when conn is closed
+	answer, _ := io.ReadAll(conn) // ReadAll ends when conn is closed
 	return string(answer)
 }
 
@@ -65,18 +65,18 @@ func TestClientsDripBodies(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < unlessShort(3*time.Second, 1500*time.Millisecond); served++ {
 		sent := time.Now()
 		if status := u.set(d.URL, fmt.Sprint("quick", served)); status != http.StatusOK {
-			t.Errorf("another was answered with %d", status)
+			t.Errorf("another request was answered with %d", status)
 		}
 		longest = max(longest, within(t, "another", sent, lease))
 	}
 	row.seen = fmt.Sprintf("%d other requests served meanwhile, longest %v", served, longest.Round(time.Millisecond))
 	stop()
 	dripping.Wait()
-	lastLook(t, []*user{u}) // it fails if half a body has stored a name
+	lastLook(t, []*user{u}) // fails if half a body has stored a name
 }
 
-// The exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced
-// with Expect: 100-continue is read while the session is held. MaxHold limits that.
+// These are the exceptions to P5 in middleware/PROMISES.md: a body that is large, of unknown length, or announced
+// with Expect: 100-continue is read while the session is held. MaxHold limits the time.
 func TestClientsDripWhatIsReadLate(t *testing.T) {
 	const maxHold = time.Second
 	for name, head := range map[string]string{
@@ -96,7 +96,7 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 			eventually(t, timeout, "the session is held", func() bool { return len(guards(t, r)) > 0 })
 			begun := time.Now()
 			if status := u.set(h.URL, "other"); status != http.StatusOK {
-				t.Errorf("another was answered with %d", status)
+				t.Errorf("another request was answered with %d", status)
 			}
 			waited := within(t, "another", begun, 3*maxHold)
 			row.seen = fmt.Sprintf("another request waited for %v", waited.Round(time.Millisecond))
@@ -111,10 +111,10 @@ func TestClientsDripWhatIsReadLate(t *testing.T) {
 	}
 }
 
-// A client sends a thousand requests at once, with one cookie. 128 of them wait, the rest are refused at
-// once, and all other clients are served meanwhile. How much longer the others wait is only recorded:
-// accepting a thousand requests uses the same processors as the rest of the test.
-func TestFlood(t *testing.T) { // not parallel, since it measures
+// A client sends a thousand requests at once, with one cookie. 128 of them wait, the others are refused at once,
+// and all other clients are served meanwhile. How much longer those wait is only recorded: accepting a thousand
+// requests uses the same processors as the rest of the test.
+func TestFlood(t *testing.T) { // not parallel, since the test measures times
 	r := redistest.Real(t)
 	d := demotest.Start(t, "-redis", r.URL, "-lease", lease.String(), "-lock-wait", "1s", "-work", "50ms")
 	users := newUsers(t, 8, func(float64) string { return d.URL })
@@ -136,8 +136,8 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 	})
 	row.seen = fmt.Sprintf("the longest wait of other sessions was %v alone, %v flooded; %d of %d were refused",
 		alone.Round(time.Millisecond), flooded.Round(time.Millisecond), refused.Load(), flood)
-	// One request has the session, and 128 wait. While they wait some are served, and others take their
-	// places. So not quite all of the rest are refused.
+	// One request has the session, and 128 wait. As waiters are served, other requests take their places, so
+	// slightly fewer than all others are refused.
 	if most, n := int64(flood-129), refused.Load(); n < most*9/10 || strings.Count(d.Log(), "kind=too_many_waiters") == 0 {
 		t.Errorf("%d requests were refused, want about %d, and a word in the log", n, most)
 	}

@@ -39,8 +39,8 @@ func TestClusterMasterKilled(t *testing.T) {
 	})
 }
 
-// A master is cut off from all other nodes, while clients still reach it. Until it notices, it accepts
-// writes. These are lost, like all writes that the replica has not received. Then it refuses.
+// A master is cut off from all other nodes, while clients still reach it. It accepts writes until it notices
+// that, and then refuses. Its writes are lost, like all writes that the replica has not received.
 func TestClusterMasterPartitioned(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a master cut off from the other nodes, not from clients", silentPromise, setting{redis: mortal})
@@ -58,7 +58,7 @@ func TestClusterMasterPartitioned(t *testing.T) {
 			s.cluster.AwaitMaster(t, l.replica)
 			guest = l.awaitGuest()
 			if l.count != 4 {
-				t.Errorf("the guest's number is %d: what the old master alone knew is not lost", l.count)
+				t.Errorf("the guest's number is %d: a write that only the old master had is not lost", l.count)
 			}
 			pause(ctx, warmUp())
 			s.cluster.Heal(t)
@@ -68,12 +68,12 @@ func TestClusterMasterPartitioned(t *testing.T) {
 	})
 }
 
-// CLUSTER FAILOVER makes a master wait until its replica has all data, and swaps their roles: for each
-// master in turn, and then back. Nothing is lost, and requests notice no more than a wait.
+// CLUSTER FAILOVER makes a master wait until its replica has all data, and swaps their roles. That is done with
+// each master in turn, and then back. Nothing is lost, and requests only have to wait.
 func TestClusterFailoverByCommand(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "CLUSTER FAILOVER of each master, and back", "P1: nothing lost; not noticed except for the wait", setting{logins: true, lease: patient, exchange: patient,
-			redis: []string{"--cluster-node-timeout", "5000"}}) // an election that fails is repeated after four of these
+			redis: []string{"--cluster-node-timeout", "5000"}}) // an election that fails is repeated after four of these timeouts
 		masters := s.cluster.Masters(t)
 		s.run(func(ctx context.Context) {
 			for range 2 {
@@ -92,9 +92,9 @@ func TestClusterFailoverByCommand(t *testing.T) {
 	})
 }
 
-// The node of a session dies when the commit of its holder has been sent, and not answered. The holder's
-// client learns the truth, or nothing: if it is told that the write was saved, the new master has the
-// write. The next request gets the session at the latest when the lease has expired.
+// The node of a session dies after the commit of its holder was sent, and before the reply. The holder's client
+// learns the truth, or nothing: if the response says that the write was saved, the new master has it. The next
+// request gets the session when the lease has expired, or earlier.
 func TestClusterNodeOfTheHolderDies(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		const work = time.Second
@@ -128,7 +128,7 @@ func TestClusterNodeOfTheHolderDies(t *testing.T) {
 			})
 			longest = max(longest, time.Since(died))
 			want := []string{"before", "next"}
-			if got.status == 200 || len(g.names(s.demos[0])) == 3 { // a write that was refused may be there
+			if got.status == 200 || len(g.names(s.demos[0])) == 3 { // a write that was refused may have been stored
 				want = append(want, "late")
 			}
 			g.mustHave(s.demos[0], want...)

@@ -16,9 +16,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// All slots move to another master, many at the same time, under 100 writers. Over go-redis only those of
-// one master move, and with -short only some of these. A holder is refused if its commit must wait for longer than its
-// lease: one request in ten thousand may be.
+// All slots move to another master, many at the same time, under 100 writers. With go-redis only the slots of one
+// master move, and with -short only some of these. A holder is refused if its commit has to wait for longer than
+// its lease. One request in ten thousand may be refused.
 func TestClusterReshardOfAllSlots(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		givers := 1
@@ -44,13 +44,13 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 	})
 }
 
-// Slots move under 100 writers, beside two programs that never rest: those of one master, or all slots if
-// the test is run by its name and without -short, which takes minutes. However
-// slow that is, no request takes longer than LockWait plus one and a quarter Timeout. The test allows one
-// more second for HTTP, and adds the delays of the machine.
+// Slots move under 100 writers, while two programs keep the processors busy. The slots are those of one master.
+// If the test is run by its name and without -short, all slots move, which takes minutes. However slow that is,
+// no request takes longer than LockWait plus one and a quarter Timeout. The test allows one more second for HTTP,
+// and adds the delays of the machine.
 //
-// How many requests are refused depends on the machine. A slot is moving for as long as the nodes need
-// for 256 of them, and a commit meanwhile has a Timeout. A request that comes meanwhile waits.
+// How many requests are refused depends on the machine. The nodes move 256 slots together, and each of these is
+// moving for as long as that takes. A commit meanwhile has a Timeout, and a take waits.
 func TestClusterReshardBesideBusyLoops(t *testing.T) {
 	givers := 1
 	if flag.Lookup("test.run").Value.String() != "" && !testing.Short() {
@@ -89,7 +89,7 @@ func busyLoop(t *testing.T) {
 // fewSlots is how many of a master's slots move with -short.
 const fewSlots = 1024
 
-// moving says what moveAll does.
+// moving describes what moveAll does.
 func moving(givers int) string {
 	switch {
 	case testing.Short():
@@ -117,8 +117,8 @@ func (s *scene) moveAll(givers int) {
 	}
 }
 
-// A node is added and gets some slots, and the visitors on them; then it is removed again. The processes
-// learn about it, and forget it.
+// A node is added, and gets some slots with the visitors on them. Then it is removed again. The processes learn
+// of the node, and forget it.
 func TestClusterGrowsAndShrinks(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a node added, with a third of the slots, and removed", "P1, P15: nothing lost, not noticed except for the wait",
@@ -129,7 +129,7 @@ func TestClusterGrowsAndShrinks(t *testing.T) {
 			g := s.guestIn(s.cluster.SlotsOf(t, added))
 			pause(ctx, warmUp())
 			s.cluster.Remove(t, added, old)
-			pause(ctx, 3*time.Second) // as operators should: rueidis asks for the slots at most once a second
+			pause(ctx, 3*time.Second) // operators should wait, too: rueidis asks for the slots at most once a second
 			added.Stop(t)
 			g.must("the guest of the node that is gone", g.post(s.demos[1], "/incr"), 200, "2")
 		})
@@ -152,9 +152,9 @@ func (s *scene) guestIn(slots []int) *guest {
 	return nil
 }
 
-// A master and its replica are down, in a cluster that goes on without them
-// (cluster-require-full-coverage no). Sessions elsewhere are not affected. Requests to sessions on these
-// nodes are refused and never see an empty session. The sessions are there again when the nodes are.
+// A master and its replica are down, in a cluster that goes on without them (cluster-require-full-coverage no).
+// Sessions elsewhere are not affected. Requests to sessions on these nodes are refused, and never see an empty
+// session. When the nodes are back, so are the sessions.
 func TestClusterThirdDown(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		s := stageCluster(t, client, "a master and its replica killed", "P8: its sessions are 503, never empty; other sessions are not affected",
@@ -222,7 +222,7 @@ func (d *third) use(ctx context.Context, lasts time.Duration) {
 			for n := 0; ctx.Err() == nil; n++ {
 				got := g.post(d.demos[n%2], "/incr")
 				if got.status != 503 || got.took > d.longest+lateSince(d.begun) {
-					g.Errorf("a session that is away: %d %q after %v", got.status, got.text, got.took)
+					g.Errorf("a session on a node that is down: %d %q after %v", got.status, got.text, got.took)
 				}
 				got = g.get(d.demos[n%2], "/count")
 				g.must("a read of a session that is away", got, 503, "")
@@ -253,12 +253,12 @@ func (d *third) write(g *guest, turn int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case got.status == 503 && stalledSince(begun.Add(-lease)): // it may have been done
+	case got.status == 503 && stalledSince(begun.Add(-lease)): // the write may have been done
 		d.unsure[g] = true
 	case !d.unsure[g]:
 		g.must("a write elsewhere", got, 200, fmt.Sprint(want))
 	}
-	if got.status == 200 { // otherwise one mistake would cause many
+	if got.status == 200 { // otherwise one error would cause many
 		delete(d.unsure, g)
 		d.counts[g], _ = strconv.Atoi(got.text)
 	}
@@ -274,7 +274,7 @@ func (d *third) mustBeBack() {
 		eventually(d.T, d.recovery, "a session is back", func() bool { got = g.get(d.demos[1], "/count"); return got.status == 200 })
 		var n int
 		if _, err := fmt.Sscan(got.text, &n); err != nil || n < d.counts[g] {
-			g.Errorf("a session that was away has %q, after %d writes", got.text, d.counts[g])
+			g.Errorf("a session whose node was down has %q, after %d writes", got.text, d.counts[g])
 		}
 		eventually(d.T, d.recovery, "it can be written to", func() bool { return g.post(d.demos[0], "/incr").status == 200 })
 	}

@@ -15,8 +15,8 @@ import (
 // nodeTimeout is how long a node of a cluster may be silent before the others consider it dead.
 const nodeTimeout = 2 * time.Second
 
-// mortal are the flags of nodes for that. Without them no node is considered dead in a test, however busy
-// the machine is.
+// mortal are the flags of nodes that may be considered dead after nodeTimeout. Without them no node is considered
+// dead in a test, however busy the machine is.
 var mortal = []string{"--cluster-node-timeout", fmt.Sprint(nodeTimeout.Milliseconds())}
 
 // takeover is how soon after the loss of a master the system must have recovered. The cluster itself
@@ -82,8 +82,8 @@ type loss struct {
 	began           time.Time
 }
 
-// lose chooses the master that will be lost: the one with a guest's session. Its replica has all data of
-// that session.
+// lose chooses the master that will be lost: the one with a guest's session. Its replica has all data of that
+// session.
 func (s *scene) lose() *loss {
 	s.Helper()
 	l := &loss{scene: s, guest: s.guest(s.demos[0]), slots: make(map[int]bool)}
@@ -97,7 +97,7 @@ func (s *scene) lose() *loss {
 		l.slots[slot] = true
 	}
 	heard(s.T, l.master, l.replica)
-	l.replica.Do(s.T, "CONFIG", "SET", "cluster-replica-no-failover", "yes") // until note has seen what it has
+	l.replica.Do(s.T, "CONFIG", "SET", "cluster-replica-no-failover", "yes") // until note has recorded what the replica has
 	l.began = time.Now()
 	return l
 }
@@ -110,9 +110,9 @@ func heard(t *testing.T, master, replica *redistest.Server) {
 	eventually(t, 10*time.Second, "the replica has all", func() bool { return info(t, replica, offset) >= had })
 }
 
-// note records what the replica has, when it no longer receives anything, before it may take over, and
-// the time at which the old master stops answering. The visitors' histories are judged by that: only data
-// that the replica had not received is lost.
+// note is called when the replica receives nothing more and may not take over yet. It records what the replica
+// has, and when the old master stops answering. The visitors' histories are judged by that: only data that the
+// replica had not received may be lost.
 func (l *loss) note() {
 	l.Helper()
 	pause(l.Context(), delivery)
@@ -135,7 +135,7 @@ func (l *loss) awaitGuest() time.Duration {
 		if got.status == 200 {
 			var n int
 			if _, err := fmt.Sscan(got.text, &n); err != nil || n <= l.count || n > l.count+unknown+1 || got.cookie != "" {
-				l.Errorf("the guest's session after the loss: %q, cookie %q, after %d and %d that may be done", got.text, got.cookie, l.count, unknown)
+				l.Errorf("the guest's session after the loss: %q, cookie %q, after %d writes and %d that may have been done", got.text, got.cookie, l.count, unknown)
 			}
 			l.count = n
 			return took

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Three sentinels watch a master and its replica, and the processes ask them. The master is killed. Later
-// it comes back, empty, and is a master until the sentinels demote it. No request uses it.
+// Three sentinels watch a master and its replica, and the processes ask them. The master is killed. Later it
+// comes back empty, and is a master until the sentinels demote it. No request uses it then.
 func TestSentinelThroughClients(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		master := redistest.Real(t, "--repl-diskless-sync", "no", "--repl-ping-replica-period", "1")
@@ -34,7 +34,7 @@ func TestSentinelThroughClients(t *testing.T) {
 			pause(ctx, time.Until(killed.Add(delivery)))
 			s.setback = setback(t, killed, replica)
 			s.redis = replica
-			sentinels.Watch(t) // not before the test has seen what the replica has
+			sentinels.Watch(t) // not before the test knows what the replica has
 			sentinels.AwaitMaster(t, master.Addr)
 			took = time.Since(killed)
 			s.awaitWrites("after the failover", time.Now())

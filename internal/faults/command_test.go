@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// The kinds of commands on their way to Redis.
+// These are the kinds of commands on their way to Redis.
 
 func isScript(c redistest.Command, keys string) bool {
 	return (c.Name == "EVALSHA" || c.Name == "EVAL") && len(c.Args) > 1 && c.Args[1] == keys

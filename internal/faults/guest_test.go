@@ -16,8 +16,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A guest has a session that no visitor uses, and makes one request at a time, for tests that must know
-// which request it is. Its slow writes go to /set, which no visitor uses.
+// A guest has a session that no visitor uses, and makes one request at a time. It is for tests that must know
+// which request a command belongs to. Its slow writes go to /set, which no visitor uses.
 type guest struct {
 	*testing.T
 	http   *http.Client
@@ -44,7 +44,7 @@ func (s *scene) guestWith(cookie string) *guest {
 	return &guest{T: s.T, http: client(s.T), cookie: cookie}
 }
 
-// begin begins another session.
+// begin begins a new session of the guest.
 func (g *guest) begin(d *demotest.Demo) {
 	g.Helper()
 	g.cookie = ""
@@ -109,7 +109,7 @@ func ask(ctx context.Context, c *http.Client, method, at, cookie string, form ur
 		return reply{}
 	}
 	got = reply{status: res.StatusCode, text: strings.TrimSpace(string(text))}
-	cookies := slices.DeleteFunc(res.Cookies(), func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-signed-in") }) // no session's
+	cookies := slices.DeleteFunc(res.Cookies(), func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-signed-in") }) // not the cookie of a session
 	if len(cookies) > 0 && cookies[0].MaxAge >= 0 {
 		got.cookie = cookies[0].Name + "=" + cookies[0].Value
 	}
@@ -186,9 +186,9 @@ func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	return h
 }
 
-// holdAndWait begins a holding in one process, and another request that waits for it in another process, in a queue whose
-// key has the given suffix. They store the names held and waited. On a busy machine the first may be over before the
-// second comes, and both are sent again.
+// holdAndWait begins a holding in one process, and a second request that waits for it in another process, in a
+// queue whose key has the given suffix. The two store the names held and waited. On a busy machine the first may
+// have ended before the second arrives. Then both are sent again.
 func (s *scene) holdAndWait(g *guest, holds, waits *demotest.Demo, queue string) (h *holding, waiting <-chan reply) {
 	s.Helper()
 	send := func() {
@@ -211,7 +211,7 @@ func (s *scene) holdAndWait(g *guest, holds, waits *demotest.Demo, queue string)
 func (h *holding) awaitLock() {
 	h.Helper()
 	eventually(h.T, h.scene.longest, "the request holds its session", func() bool {
-		if len(h.replies) > 0 { // it has ended already: the machine is busy
+		if len(h.replies) > 0 { // it has ended already, since the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
 			h.replies = h.send()
 		}
@@ -219,8 +219,8 @@ func (h *holding) awaitLock() {
 	})
 }
 
-// whileHeld makes Redis execute a command while the request has the lock, and returns the reply. On a busy machine the
-// request may be over before that, and is sent again.
+// whileHeld makes Redis execute a command while the request has the lock, and returns the reply. On a busy
+// machine the request may have ended before that. Then it is sent again.
 func (h *holding) whileHeld(command ...any) any {
 	h.Helper()
 	const script = `return redis.call('EXISTS', KEYS[1]) == 1 and redis.call(unpack(ARGV)) or -1`

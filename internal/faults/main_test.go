@@ -28,7 +28,7 @@ import (
 // make the processes interleave in the same way.
 var seed uint64
 
-// quick are the tests that run by default: some of each kind that need no cluster.
+// quick are the tests that run by default: some of each kind, without clusters.
 var quick = []string{
 	"TestAppKilledAtLoad", "TestAppKilledWithCommitAnswered", "TestAppStoppedWithLateCommit", "TestAppsTerminatedInTurn",
 	"TestAppKilledInEndAll", "TestClientsDripBodies", "TestForgedCookies", "TestClockJumpsBackwards", "TestMaxClients",
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if chosen := flag.Lookup("test.run").Value.String() != ""; !chosen && !*all {
 		for name, value := range map[string]string{"test.run": "^(" + strings.Join(quick, "|") + ")$", "test.short": "true", "test.parallel": "4"} {
-			_ = flag.Set(name, value) // they exist
+			_ = flag.Set(name, value) // these flags exist
 		}
 		fmt.Printf(leftOut, len(quick))
 	} else if chosen {

@@ -38,8 +38,8 @@ func (a *observed) judgeEvents() {
 	a.seen = fmt.Sprintf("%d requests, each with its event if it was answered", len(told))
 }
 
-// once asserts that a request has at most one RequestEvent. A request that was answered has one. So has any other, unless
-// its process was killed, or its client has left: then it may never have arrived.
+// once asserts that a request has at most one RequestEvent, and exactly one if it was answered. An unanswered
+// request also has one, unless its process was killed or its client has left: then it may never have arrived.
 func (a *observed) once(r *toldRequest) {
 	a.Helper()
 	must := r.status != 0 || !r.canceled && r.process.Err() == nil
@@ -48,8 +48,8 @@ func (a *observed) once(r *toldRequest) {
 	}
 }
 
-// tick is by how much the times of a request may be wrong: if a process loses its processor between reading the wall clock
-// and the monotonic clock, all later times of the request are too early by that.
+// tick is how wrong the times of a request may be. If a process loses its processor between reading the wall
+// clock and the monotonic clock, all later times of the request are too early by that delay.
 const tick = 50 * time.Millisecond
 
 // agrees asserts that an event agrees with what the client saw.
@@ -85,7 +85,8 @@ func (a *observed) agrees(r *toldRequest) {
 	}
 }
 
-// outcomes are those of requests without an error. If the cookie is dead, the request begins a session, or needs none.
+// outcomes are the possible outcomes of requests without an error. If the cookie is dead, the request begins a
+// session, or needs none.
 var outcomes = map[string][]string{
 	"POST /incr":   {"saved", "began"},
 	"POST /reset":  {"saved", "began"},
@@ -94,8 +95,8 @@ var outcomes = map[string][]string{
 	"GET /count":   {"unchanged"},
 }
 
-// behind asserts that a request has waited behind one that was sent before the wait ended, and that a holder in another
-// process is told as such.
+// behind asserts that a request waited behind one that was sent before the wait ended, and that a holder in
+// another process is reported as such.
 func (a *observed) behind(r *toldRequest, all map[string]*toldRequest) {
 	a.Helper()
 	if r.Behind == "" {
@@ -107,7 +108,7 @@ func (a *observed) behind(r *toldRequest, all map[string]*toldRequest) {
 	}
 }
 
-// inOrder asserts that requests have acquired a session in the order of the numbers that they have counted.
+// inOrder asserts that requests have acquired a session in the order of the numbers that they counted.
 func (a *observed) inOrder(id string, rs []*toldRequest) {
 	a.Helper()
 	type counted struct {
@@ -128,8 +129,8 @@ func (a *observed) inOrder(id string, rs []*toldRequest) {
 	}
 }
 
-// ordered reports whether a time is before another one, unless they are wrong. Few are: judgeEvents counts those that
-// must be.
+// ordered reports whether a time is before another one. Times that cannot be compared because of tick count as
+// ordered. judgeEvents checks that times in the wrong order are few.
 func (a *observed) ordered(first, second time.Time) bool {
 	a.pairs++
 	if second.Before(first) {
@@ -138,8 +139,8 @@ func (a *observed) ordered(first, second time.Time) bool {
 	return first.Before(second.Add(tick))
 }
 
-// alone asserts that no other process has acquired a session while a request held that session: from the reply to the
-// request's take until its commit was sent.
+// alone asserts that no other process acquired a session while a request held it: from the reply to the request's
+// take until its commit was sent.
 func (a *observed) alone(id string, rs []*toldRequest) {
 	a.Helper()
 	var taken []*toldRequest
@@ -149,7 +150,7 @@ func (a *observed) alone(id string, rs []*toldRequest) {
 		}
 	}
 	slices.SortFunc(taken, func(x, y *toldRequest) int { return x.Acquired.Compare(y.Acquired) })
-	var last *toldRequest // that held it for longest
+	var last *toldRequest // the request that held the session longest
 	for _, r := range taken {
 		if last != nil && last.process != r.process && !a.ordered(last.saves(), r.Acquired) {
 			a.Errorf("session %s: request %s had it from %v until %v, and %s of another process acquired it at %v", id, last.number, last.Acquired, last.saves(), r.number, r.Acquired)
@@ -160,8 +161,8 @@ func (a *observed) alone(id string, rs []*toldRequest) {
 	}
 }
 
-// saves returns when the request has first sent its commit: Redis may have executed that, even if it was sent again. If
-// other requests have stored its changes, saves returns when it acquired the session.
+// saves returns when the request first sent its commit: Redis may have executed that one, even if it was sent
+// again. If another request stored its changes, saves returns when it acquired the session.
 func (r *toldRequest) saves() time.Time {
 	for _, x := range r.exchanges { // in their order
 		if x.Holds > 0 && x.Began.After(r.Acquired) {

@@ -18,11 +18,11 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// Observers are told what visitors see, whatever happens: processes are killed and stopped, and Redis is paused and full.
-// One of the observers is bad.
+// Observers are told what visitors see, while processes are killed and stopped, and Redis is paused and full. One
+// of the observers misbehaves.
 func TestObserversAreToldTheTruth(t *testing.T) {
 	a := &observed{next: http.Transport{DisableKeepAlives: true}}
-	const none = -1 // observed.start starts processes instead
+	const none = -1 // stage starts none: observed.start does
 	a.scene = stage(t, "processes killed and stopped, Redis paused and full, observers", "P17: each request is told once, as its visitor saw it",
 		setting{logins: true, apart: true, demos: none, visitors: 6, transport: a})
 	for range 3 {
@@ -73,7 +73,7 @@ type observedProcess struct {
 	events string // a file
 }
 
-// A sentRequest is one of a visitor.
+// A sentRequest is a request of a visitor.
 type sentRequest struct {
 	number, host string
 	path         string
@@ -128,8 +128,8 @@ type toldRequest struct {
 	began     int // SessionEvents that say "began"
 }
 
-// toldRequests ends the processes, and reads what their observers were told. A process tells all events of its requests
-// before it ends.
+// toldRequests ends the processes, and reads what their observers were told. Before a process ends, it tells all
+// events of its requests.
 func (a *observed) toldRequests() map[string]*toldRequest {
 	a.Helper()
 	byHost := make(map[string]*observedProcess)
@@ -165,7 +165,7 @@ func (a *observed) assign(one rig.Told, from *observedProcess, requests map[stri
 	a.Helper()
 	r := requests[one.Number]
 	switch {
-	case one.Number == "" && one.Request == nil: // such as an extended lease, and the exchange for it
+	case one.Number == "" && one.Request == nil: // an extended lease, for example, and its exchange
 	case r == nil || r.process != from:
 		a.Errorf("an event of request %q, which was not sent to this process", one.Number)
 	case one.Request != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/overlay"
 )
 
-// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It shifts the time
-// of time.Now in the whole process. As with a real clock, timers and durations are not affected.
+// clockwork is the demo with a clock that can be set: POST /clock, form field ahead. It shifts time.Now in the
+// whole process. As with a real clock, timers and durations are not affected.
 var clockwork = demotest.Variant{Edits: []overlay.Edit{
 	overlay.Append("$GOROOT/src/time/shift.go", `package time
 
@@ -42,7 +42,7 @@ func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 	res.Body.Close()
 	date, err := http.ParseTime(res.Header.Get("Date"))
 	if off := time.Until(date) - ahead; err != nil || off.Abs() > time.Minute {
-		s.Fatalf("the clock is to be %v ahead, and says %v, %v", ahead, date, err)
+		s.Fatalf("the clock must be %v ahead, and says %v, %v", ahead, date, err)
 	}
 }
 
@@ -70,9 +70,8 @@ func TestClocksJump(t *testing.T) {
 	})
 }
 
-// The clocks of processes are three hours apart, both ways. A user logs in at each process, and has a
-// session that ends in two hours. All of the sessions are on the list, and an EndAll ends them all,
-// whichever process does it.
+// The clocks of two processes are three hours off, in opposite directions. A user has a session that ends in two hours,
+// and logs in at each process. All sessions are on the list, and an EndAll ends them all, whichever process does it.
 func TestClocksApartAndAUsersSessions(t *testing.T) {
 	clockwork.Build(t)
 	s := stage(t, "the clocks of processes are 3 h apart, and a user logs in at each", "P14: all are listed, and ended", setting{slack: 4 * slack})
@@ -95,8 +94,8 @@ func TestClocksApartAndAUsersSessions(t *testing.T) {
 	})
 }
 
-// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile they count as
-// ended there, by P12. But they are not damaged, and come back.
+// The clock of one process jumps past the lifetime of all sessions, and back. Meanwhile the sessions count as
+// ended there, by P12. They are not damaged, and come back.
 func TestClockPastLifetime(t *testing.T) {
 	clockwork.Build(t)
 	s := stage(t, "the clock of a process jumps past the lifetime of sessions, and back", "P12: expired by that clock, and not harmed", setting{logins: true})

@@ -20,28 +20,28 @@ import (
 
 const killedPromise = "P7: the next request is served within the lease; the write is complete or absent"
 
-// The process's take is under way to Redis. In every other round it arrives there after the process has
-// died.
+// A process is killed while its take is under way to Redis. In every other round the take arrives there after the
+// process has died.
 func TestAppKilledAtLock(t *testing.T) {
 	killedAt(t, "process killed, its take not yet in Redis", death{at: byGuest(isTake), by: redistest.HangCommand})
 }
 
-// Redis has executed the take, but the reply has not arrived.
+// A process is killed after Redis has executed its take, and before the reply arrives.
 func TestAppKilledAtLoad(t *testing.T) {
 	killedAt(t, "process killed, its take in Redis, without the reply", death{at: byGuest(isTake), by: redistest.Hang, locked: true})
 }
 
-// The process has held the session for a while, and has extended its lease.
+// A process is killed when it has held the session for a while, and has extended its lease.
 func TestAppKilledInHandler(t *testing.T) {
 	killedAt(t, "process killed in the handler", death{at: byGuest(isExtend), nth: 2, locked: true, flags: []string{"-work", "1h"}})
 }
 
-// Redis has executed the commit, but the reply has not arrived.
+// A process is killed after Redis has executed its commit, and before the reply arrives.
 func TestAppKilledWithCommitSent(t *testing.T) {
 	killedAt(t, "process killed, its commit in Redis, without the reply", death{at: byGuest(isCommit), by: redistest.Hang, written: true})
 }
 
-// The process knows that its commit was executed and has sent the response, but the response is lost.
+// A process is killed when it knows that its commit was executed and has sent the response. The response is lost.
 func TestAppKilledWithCommitAnswered(t *testing.T) {
 	killedAt(t, "process killed, its commit done, without the answer", death{at: byGuest(isCommit), answered: true})
 }
@@ -53,13 +53,13 @@ type death struct {
 	by    redistest.Fault              // what the network does with it
 	flags []string                     // of the process
 
-	locked   bool // it dies while it has the lock
-	written  bool // it dies when the write is in Redis
-	answered bool // it dies when the response is under way, not before
+	locked   bool // the process dies while it has the lock
+	written  bool // the process dies when the write is in Redis
+	answered bool // the process dies when the response is under way, not before
 }
 
-// killedAt makes several processes die in the given way, one after another. Each has visitors' requests
-// in all stages, and three of a guest.
+// killedAt makes several processes die in this way, one after another. Each process has requests of visitors in
+// all stages, and three of a guest.
 func killedAt(t *testing.T, fault string, how death) {
 	s := stage(t, fault, killedPromise, setting{logins: true})
 	rounds := unlessShort(4, 2)
@@ -80,9 +80,8 @@ func killedAt(t *testing.T, fault string, how death) {
 	s.seen = fmt.Sprintf("killed %d times, %d with the lock, the next request waited at most %v", rounds, shut, longest.Round(time.Millisecond))
 }
 
-// kill starts a process and makes it die. If late is set, commands that the network has held back arrive
-// after that. kill returns whether the guest's session is left locked, and how long the next request
-// waits for it.
+// kill starts a process and makes it die. If late is set, commands that the network has held back arrive after
+// its death. kill returns whether the guest's session is left locked, and how long the next request waits for it.
 func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)
@@ -115,7 +114,7 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 		want = namesIn(s.T, recordIn(cmd))
 		eventually(s.T, s.longest, "the write is in Redis", func() bool { return slices.Equal(g.names(s.demos[0]), want) })
 	}
-	if !how.answered { // otherwise reading the response kills it
+	if !how.answered { // otherwise the client kills the process as it reads the response
 		doomed.Kill()
 	}
 	requests.Wait()
@@ -125,7 +124,7 @@ func (s *scene) kill(how death, late bool) (locked bool, waited time.Duration) {
 		happened(s.T, "an answer was on its way", len(end.answered), 1)
 		for range len(end.answered) {
 			if name := <-end.answered; !slices.Contains(want, name) {
-				s.Errorf("%s was answered and is not stored; %q are", name, want)
+				s.Errorf("%s was confirmed and is not stored; %q are", name, want)
 			}
 		}
 	}
@@ -160,8 +159,8 @@ func namesIn(t *testing.T, record string) (names []string) {
 	return names
 }
 
-// catch makes the network apply a death's fault to the guest's command, and then sends the command on the
-// channel.
+// catch makes the network apply the fault of a death to the guest's command, and sends that command on the
+// channel that it returns.
 func catch(proxy *redistest.Proxy, how death) <-chan redistest.Command {
 	caught, n := make(chan redistest.Command, 1), 0
 	proxy.Inject(func(cmd redistest.Command) redistest.Fault { // calls do not overlap
@@ -187,7 +186,7 @@ func (s *scene) mustHaveLeases(of *demotest.Demo) {
 	}
 }
 
-// An end is the end of a process that dies when its response is under way to a client.
+// An end ends a process when its response is under way to a client.
 type end struct {
 	of       *demotest.Demo
 	answered chan string // the names whose responses were under way

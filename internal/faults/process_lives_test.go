@@ -25,8 +25,8 @@ var panicking = demotest.Variant{Edits: []overlay.Edit{
 }`),
 }}
 
-// Each panic releases the session, and saves none of the changes made before it: otherwise a history
-// would have a number that no order explains.
+// Each panic releases the session, and saves none of the changes made before the panic. Otherwise a history would
+// have a number that no order explains.
 func TestAppPanics(t *testing.T) {
 	panicking.Build(t)
 	s := stage(t, "a handler panics again and again", "P7: saves nothing, frees the session", setting{logins: true, demos: 1})
@@ -39,8 +39,8 @@ func TestAppPanics(t *testing.T) {
 	s.seen = fmt.Sprintf("%d panics", panics())
 }
 
-// A process cannot open files any more, neither for clients nor for Redis, to which it loses its
-// connections. It recovers when it can open files again.
+// A process cannot open files any more, neither for clients nor for Redis, and it loses its connections to Redis.
+// It recovers when it can open files again.
 func TestAppOutOfFiles(t *testing.T) {
 	s := stage(t, "process out of file descriptors", "P8: refusals, nothing lost, recovers by itself", setting{logins: true})
 	short := s.demos[1]
@@ -75,8 +75,8 @@ func outOfFiles(d *demotest.Demo) (unaccepted, refused int) {
 	return strings.Count(log, "Accept error"), len(refusal.FindAllString(log, -1))
 }
 
-// limitFiles limits how many files a process may have open, and returns the limit before. Files that are
-// open stay open.
+// limitFiles limits how many files a process may have open, and returns the earlier limit. Files that are open
+// stay open.
 func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	t.Helper()
 	var old syscall.Rlimit
@@ -91,8 +91,8 @@ func limitFiles(t *testing.T, d *demotest.Demo, files uint64) (before uint64) {
 	return old.Cur
 }
 
-// Both processes get SIGTERM, one after the other, while each holds sessions and waits for one. They
-// finish all requests that have begun, and leave no lock behind.
+// Both processes get SIGTERM, one after the other, while each holds sessions and has a request that waits for
+// one. They finish all requests that have begun, and leave no lock behind.
 func TestAppsTerminatedInTurn(t *testing.T) {
 	s := stage(t, "processes terminated in turn", "requests that had begun are answered; no lock is left", setting{logins: true, flags: []string{"-work", "1s"}})
 	var answered int
@@ -112,7 +112,7 @@ func (s *scene) terminate(d, other *demotest.Demo) (answered int) {
 	for i := range guests {
 		guests[i] = s.guest(d)
 	}
-	// One request waits for a session that the other process holds. The others hold theirs.
+	// One request waits for a session that the other process holds. All others hold their sessions.
 	elsewhere, waits := s.holdAndWait(s.guest(other), other, d, ".queue")
 	var here []*holding
 	for _, g := range guests {
@@ -135,10 +135,10 @@ func (s *scene) terminate(d, other *demotest.Demo) (answered int) {
 func (s *scene) mustHaveEnded(d *demotest.Demo) {
 	s.Helper()
 	if err := d.Wait(s.T, s.longest); err != nil {
-		s.Errorf("it ended with %v", err)
+		s.Errorf("the process ended with %v", err)
 	}
 	if left := s.locks(d); len(left) > 0 {
-		s.Errorf("it has left %s", strings.Join(left, ", "))
+		s.Errorf("the process has left %s", strings.Join(left, ", "))
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *scene) locks(of *demotest.Demo) (keys []string) {
 	return keys
 }
 
-// replace ends a process that another has replaced, as a rolling restart does.
+// replace ends a process that another one has replaced, as in a rolling restart.
 func (s *scene) replace(old *demotest.Demo) {
 	s.Helper()
 	s.close(old)

@@ -17,7 +17,7 @@ const stoppedPromise = "P3: the process cannot write any more"
 // stops is how often a process is stopped at a known point of a guest's request.
 func stops() int { return unlessShort(3, 1) }
 
-// A process is stopped in a handler, and continues when other requests have had its session.
+// A process is stopped in a handler, and continues after other requests have had its session.
 func TestAppStoppedInHandler(t *testing.T) {
 	s := stage(t, "process stopped past its lease, in the handler", stoppedPromise, setting{logins: true})
 	s.run(func(context.Context) {
@@ -33,8 +33,8 @@ func TestAppStoppedInHandler(t *testing.T) {
 	})
 }
 
-// The commit of a stopped process arrives in Redis when other requests have had the session. It is a
-// commit that carries the record, or one that renames a staged record.
+// A process is stopped, and its commit arrives in Redis after other requests have had the session. The commit
+// either carries the record, or renames a staged one.
 func TestAppStoppedWithLateCommit(t *testing.T) {
 	for what, commit := range map[string]struct {
 		is     func(redistest.Command) bool
@@ -51,11 +51,11 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 					frozen := s.add(proxy.URL)
 					g, answer := s.catchAt(frozen, proxy, commit.is, commit.before)
 					frozen.Signal(t, syscall.SIGSTOP)
-					g.mustSet(s.demos[0], "rightful") // once the lease is over
+					g.mustSet(s.demos[0], "rightful") // when the lease has expired
 					proxy.Release()
 					frozen.Signal(t, syscall.SIGCONT)
 					g.must("the stale write", <-answer, http.StatusServiceUnavailable, "")
-					s.close(frozen) // visitors go to one such process at a time
+					s.close(frozen) // at most one stopped process has visitors
 					g.mustHave(s.demos[1], append(commit.before, "rightful")...)
 				}
 			})
@@ -63,8 +63,8 @@ func TestAppStoppedWithLateCommit(t *testing.T) {
 	}
 }
 
-// catchAt returns a guest whose command hangs, and the channel of its response. It may have to try
-// several guests: if others wait there, the process takes another way, without the command.
+// catchAt returns a guest whose command hangs, and the channel of its response. It may have to try several guests: if
+// other requests wait there, the process does without that command.
 func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which func(redistest.Command) bool, before []string) (*guest, <-chan reply) {
 	s.Helper()
 	late := time.After(s.longest)
@@ -86,8 +86,8 @@ func (s *scene) catchAt(frozen *demotest.Demo, proxy *redistest.Proxy, which fun
 	}
 }
 
-// One process after another is stopped at random moments, also between a take and its commit. Some stops
-// are longer than the lease.
+// One process after another is stopped at random moments, also between a take and its commit. Some stops last
+// longer than the lease.
 func TestAppStoppedAgainAndAgain(t *testing.T) {
 	const lease = 200 * time.Millisecond // short, so that there is time for many stops
 	s := stage(t, "processes stopped at random moments, some past their lease", stoppedPromise,

@@ -12,14 +12,13 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// isEndAll reports whether a command ends all sessions of a user: its keys are the mark and the list. The
-// first such command of a process only asks for the time, since the process does not know Redis's clock
-// yet.
+// isEndAll reports whether a command ends all sessions of a user: its keys are the mark and the list. The first
+// such command of a process only asks for the time, since the process does not know Redis's clock yet.
 func isEndAll(c redistest.Command) bool {
 	return isScript(c, "2") && len(c.Args) > 5 && strings.HasSuffix(c.Args[3], ".list") && c.Args[5] != "0"
 }
 
-// member returns a guest whose session belongs to a user, by a login on the demo's second page, and has
+// member returns a guest whose session belongs to a user, by a login on the demo's second page. The session has
 // the number 1.
 func (s *scene) member(d *demotest.Demo, user string) *guest {
 	s.Helper()
@@ -30,11 +29,12 @@ func (s *scene) member(d *demotest.Demo, user string) *guest {
 		s.Fatalf("a login was answered with %+v", got)
 	}
 	g.cookie = got.cookie
-	g.must("the first request after the login", g.get(d, "/count"), 200, "1") // the session is on the user's list for good
+	g.must("the first request after the login", g.get(d, "/count"), 200, "1") // claims the session, so it stays on the user's list
 	return g
 }
 
-// mustEndAll asserts how many sessions its user has, ends them all, and checks that its own has ended.
+// mustEndAll asserts how many sessions the guest's user has, ends them all, and checks that the guest's own has
+// ended.
 func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 	g.Helper()
 	if n := strings.Count(g.get(one, "/devices").text, `<li class="card device"`); n != sessions {
@@ -44,11 +44,11 @@ func (g *guest) mustEndAll(one, two *demotest.Demo, sessions int) {
 	g.must("a read after it", g.get(two, "/count"), 200, "0")
 }
 
-// A process is killed while it ends all sessions of a user: all of them are alive, or none is.
+// A process is killed while it ends all sessions of a user. Afterwards all of them are alive, or none is.
 func TestAppKilledInEndAll(t *testing.T) {
 	s := stage(t, "process killed in EndAll, its command in Redis, lost, or late", "P14: all sessions of the user, or none", setting{visitors: 2, slack: 4 * slack})
 	s.run(func(context.Context) {
-		// Redis learns the scripts for users now, so that the first command with a script runs it.
+		// Redis gets the scripts for users now, so that the first command with a script runs it.
 		s.member(s.demos[0], "nobody").mustEndAll(s.demos[0], s.demos[1], 1)
 		for i, by := range []redistest.Fault{redistest.Hang, redistest.HangCommand} {
 			user := fmt.Sprint("user", i)
@@ -71,8 +71,8 @@ func TestAppKilledInEndAll(t *testing.T) {
 	})
 }
 
-// killIn makes a process die at a command of do. The network holds back the command or its reply. A
-// command that was held back arrives in the end, after while.
+// killIn makes a process die at a command of do. The network holds back the command or its reply. A command that
+// was held back arrives after while has run.
 func (s *scene) killIn(by redistest.Fault, at func(redistest.Command) bool, do func(*demotest.Demo), executed func() bool, while func()) {
 	s.Helper()
 	proxy := redistest.NewProxy(s.T, s.redis)

@@ -67,7 +67,7 @@ func TestVersionsMixed(t *testing.T) {
 	})
 }
 
-// The same with a version that does not see the other's queues.
+// Two versions serve the same sessions, and neither sees the other's queues.
 func TestVersionsWithOtherQueues(t *testing.T) {
 	mixed(t, "rolling restart with a version that queues elsewhere, and back", &otherQueues, ".line", func(s *scene, n int) {
 		eventually(t, s.longest, "no queue of that version is left", func() bool {
@@ -76,11 +76,10 @@ func TestVersionsWithOtherQueues(t *testing.T) {
 	})
 }
 
-// mixed replaces one process by another version, then the other, and rolls back. queue is the suffix of
-// the keys of that version's queues. A guest's requests go to both versions in turn; check examines the
-// result.
+// mixed replaces one process by another version, then the other process, and rolls back. queue is the suffix of
+// the keys of that version's queues. A guest's requests go to both versions in turn; check examines the result.
 func mixed(t *testing.T, fault string, version *demotest.Variant, queue string, check func(s *scene, n int)) {
-	version.Build(t) // not under load
+	version.Build(t) // before there is load
 	s := stage(t, fault, "P1: nothing lost", setting{logins: true, flags: []string{"-work", "300ms"}})
 	n := 0
 	s.run(func(context.Context) {
@@ -115,7 +114,7 @@ func (s *scene) mustQueue(g *guest, holds, waits *demotest.Demo, queue string) {
 	g.must("the request that waited", <-second, http.StatusOK, "ok")
 }
 
-// If the format of records differs, neither version reads the other's records, or overwrites them.
+// If the two versions have different formats of records, neither reads the other's records, or overwrites them.
 func TestVersionsIncompatible(t *testing.T) {
 	foreignVersion.Build(t)
 	s := stage(t, "a version with another format of records", "P13: reported, and left as it is", setting{logins: true})
@@ -137,8 +136,8 @@ func TestVersionsIncompatible(t *testing.T) {
 	})
 }
 
-// Each variant of the demo fits today's sources: the code that it changes exists. make check tests this
-// first, since whole runs take long to find it out.
+// Each variant of the demo fits the present sources: the code that it changes exists. make check runs this test
+// first, since a whole run takes long to show it.
 func TestEveryVariantApplies(t *testing.T) {
 	for what, v := range map[string]*demotest.Variant{
 		"a later version": &laterVersion, "other queues": &otherQueues, "foreign records": &foreignVersion,

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// Redis does not answer for a while, as when its machine swaps.
+// Redis does not reply for a while, as when its machine swaps.
 func TestRedisPaused(t *testing.T) {
 	s := stage(t, "Redis paused for 3 s", "P8: nothing lost, recovers by itself", setting{logins: true, apart: true})
 	s.run(func(ctx context.Context) {
@@ -23,7 +23,7 @@ func TestRedisPaused(t *testing.T) {
 	happened(t, "a request was not answered", s.summary().Silent, 1)
 }
 
-// A pause shorter than the lease and the timeout of a round trip makes requests wait, but none fails.
+// Redis pauses for less than a lease and than the timeout of a round trip. Requests wait, and none fails.
 func TestRedisPausedShortly(t *testing.T) {
 	const length = 2 * lease / 5
 	s := stage(t, "Redis paused for 0.4 s, three times", "not noticed except for the wait", setting{logins: true, lease: patient})
@@ -59,8 +59,7 @@ func TestRedisFlapping(t *testing.T) {
 	})
 }
 
-// Redis is emptied while requests hold sessions. Their locks are lost, so none of them brings its session
-// back.
+// Redis is emptied while requests hold sessions. Their locks are lost, so no request brings its session back.
 func TestFlushAll(t *testing.T) {
 	s := stage(t, "FLUSHALL while a session is held", "the holder is refused; all sessions are gone, for good",
 		setting{losing: true, flags: []string{"-work", "800ms"}})
@@ -85,8 +84,8 @@ func TestFlushAll(t *testing.T) {
 	s.seen = fmt.Sprintf("%d sessions gone, %d requests met none", len(old), s.empties())
 }
 
-// Redis needs a while to read its log, and replies LOADING meanwhile. That only causes waiting: within
-// the timeout of a round trip the command is repeated.
+// Redis needs a while to read its log, and replies LOADING meanwhile. Requests only wait, since a command is
+// repeated within the timeout of its round trip.
 func TestRedisLoading(t *testing.T) {
 	s := stage(t, "Redis killed and restarted, with a log that takes long to load", "P8: never an empty session", setting{logins: true,
 		// The delay is in µs, for each command in the log.

@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A key disappears while a request holds the session: it is deleted, Redis evicts it, or its clock jumps
-// past the lease. The request's save must then not undo what other requests have done meanwhile.
+// A key disappears while a request holds the session: it is deleted, Redis evicts it, or Redis's clock jumps past
+// the lease. The request's save must not undo what other requests have done meanwhile.
 func TestKeyEvictedWhileHeld(t *testing.T) {
 	const promise = "P3: the save of the first holder is refused"
 	stale := func(h *holding, s *scene) {
@@ -31,7 +31,7 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 			stale(h, s)
 			s.mustHaveJumped(5 * lease)
 		}},
-		// This is a way to log a visitor out: the session is not saved again.
+		// Deleting the record is a way to log a visitor out: the session is not saved again.
 		"record of a held session deleted": {"the visitor is logged out, for good", func(h *holding, s *scene, _ *rig.Machine) {
 			h.lose(h.record)
 			h.must("the save of the holder", <-h.replies, http.StatusServiceUnavailable, "")
@@ -47,8 +47,8 @@ func TestKeyEvictedWhileHeld(t *testing.T) {
 	}
 }
 
-// Processes that wait for a session are in its queue. If the queue is gone, they are not notified when
-// the session is free, and must notice it by themselves.
+// Processes that wait for a session are in its queue. If the queue is gone, they are not notified when the
+// session is free. They must find out by themselves.
 func TestQueuesEvicted(t *testing.T) {
 	s := stage(t, "all queues deleted again and again", "P5, P6: the next process notices by itself", setting{logins: true, demos: 3, lease: patient})
 	const script = `
@@ -64,9 +64,9 @@ func TestQueuesEvicted(t *testing.T) {
 	s.allAnswered()
 }
 
-// The keys of a user are evicted or deleted. All of that user's sessions have ended then, even one that
-// is held, and none comes alive again with the next login. Without the mark they end at once, in all
-// processes; without the list, when a request asks for it. Other users are not affected.
+// The keys of a user are evicted or deleted. Then all of that user's sessions have ended, even one that is held,
+// and none comes alive again with the next login. Without the mark, they end at once in all processes. Without
+// the list, they end when a request asks for it. Other users are not affected.
 func TestKeysOfAUserEvicted(t *testing.T) {
 	for _, one := range []struct {
 		name     string

@@ -35,10 +35,10 @@ func TestPowerCutWithLogEverySecond(t *testing.T) {
 	s.run(func(ctx context.Context) {
 		before := m.Syncs() + 2
 		eventually(t, 10*time.Second, "Redis syncs what is there", func() bool { return m.Syncs() > before })
-		pause(ctx, 600*time.Millisecond) // for something to lose
+		pause(ctx, 600*time.Millisecond) // so that there is something to lose
 		from := time.Now()
 		s.redis.Stop(t)
-		// Redis stays down until all clients that have sent something before have timed out.
+		// Redis stays down until all clients that have sent a command before have timed out.
 		silent := s.summary().Silent
 		eventually(t, 2*timeout, "all have noticed that Redis is away", func() bool {
 			return s.summary().Silent > silent+3*s.setting.visitors*s.clients
@@ -57,13 +57,13 @@ func TestPowerCutWithLogEverySecond(t *testing.T) {
 	}
 	s.seen = fmt.Sprintf("%d answered writes lost, the oldest %v old", s.lost, oldest.Round(time.Millisecond))
 	if oldest > recent+lateSince(s.begun) {
-		t.Errorf("Redis lost what it had answered %v before", oldest)
+		t.Errorf("Redis lost a write that it had confirmed %v before", oldest)
 	}
 	happened(t, "a write was lost", s.lost, 1)
 }
 
-// recent is the greatest age of writes that are lost with appendfsync everysec. Redis begins a sync every
-// second, and waits for up to two if the one before is late.
+// recent is the greatest age of writes that are lost with appendfsync everysec. Redis begins a sync every second,
+// but waits for up to two seconds if the one before is late.
 const recent = 2*time.Second + 500*time.Millisecond
 
 // cutOff shortens Redis's log to the synced part, and returns by how much.

@@ -10,7 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Redis forgets the scripts.
+// Redis forgets the scripts, as after SCRIPT FLUSH.
 func TestScriptFlush(t *testing.T) {
 	s := stage(t, "SCRIPT FLUSH, ten times", "not noticed", setting{logins: true, lease: patient})
 	s.run(func(ctx context.Context) {
@@ -63,7 +63,7 @@ func TestMaxClients(t *testing.T) {
 		before := info(t, s.redis, "rejected_connections:")
 		s.redis.Do(t, "CONFIG", "SET", "maxclients", 1)
 		for range 15 {
-			// All connections except the test's own.
+			// These are all connections except the test's own.
 			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "normal")
 			s.redis.Do(t, "CLIENT", "KILL", "TYPE", "pubsub")
 			pause(ctx, 100*time.Millisecond)
@@ -76,8 +76,8 @@ func TestMaxClients(t *testing.T) {
 	})
 }
 
-// Redis is full and evicts nothing: it refuses writes, and still serves reads. A holder that cannot save
-// still releases the session at once. A logout takes effect.
+// Redis is full and evicts nothing: it refuses writes, and still serves reads. A holder that cannot save still
+// releases its session at once, and a logout takes effect.
 func TestOutOfMemory(t *testing.T) {
 	s := stage(t, "Redis full for 1.5 s, noeviction", "P8: writes are 503, reads and logouts go on; nothing lost",
 		setting{logins: true, apart: true, flags: []string{"-work", "800ms"}})
@@ -88,7 +88,7 @@ func TestOutOfMemory(t *testing.T) {
 		leaving.must("a write before", leaving.post(s.demos[0], "/incr"), http.StatusOK, "1")
 		h := s.hold(s.demos[0], "held")
 		s.redis.Do(t, "CONFIG", "SET", "maxmemory-policy", "noeviction")
-		for !h.heldWhen("CONFIG", "SET", "maxmemory", 1) { // it has saved before: the machine is busy
+		for !h.heldWhen("CONFIG", "SET", "maxmemory", 1) { // the machine is busy, so the holder has saved before
 			s.redis.Do(t, "CONFIG", "SET", "maxmemory", 0)
 			h.awaitLock()
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// The replica receives nothing for a while, the master dies, and the replica takes its place. Writes that
-// it had not received are lost. Everything else is in order: each record is a version that existed, and
-// later writes build on it.
+// The replica receives nothing for a while, the master dies, and the replica takes its place. Writes that the
+// replica had not received are lost. Otherwise nothing is wrong: each record is a version that existed, and later
+// writes build on it.
 func TestFailoverToLaggingReplica(t *testing.T) {
 	f := stageFailover(t, "master killed, replica behind", "P1: only what the replica had not received is lost", false, setting{})
 	f.run(func(ctx context.Context) {
@@ -26,9 +26,9 @@ func TestFailoverToLaggingReplica(t *testing.T) {
 	happened(t, "a write was lost", f.lost, 1)
 }
 
-// FAILOVER makes the master pause, lets its replica catch up, and swaps the roles. Nothing is lost. The
-// connections stay open, to a server that is now a replica, and are closed at the first READONLY. Requests wait until
-// the address has followed: they fail only if all that takes longer than their lease.
+// FAILOVER makes the master pause, lets its replica catch up, and swaps the roles. Nothing is lost. The open
+// connections now lead to a replica, and are closed at the first READONLY. Requests wait until the address leads
+// to the new master. They fail only if all that takes longer than their lease.
 func TestFailoverByCommand(t *testing.T) {
 	f := stageFailover(t, "FAILOVER, the address follows 200 ms later", "P1: nothing lost", true, setting{logins: true, lease: patient})
 	old := f.redis
@@ -49,9 +49,9 @@ func TestFailoverByCommand(t *testing.T) {
 	}
 }
 
-// Redis fails over just after a login, or a logout. If the replica had received it, the old ID stays
-// dead. Otherwise it is lost like any other write: the old ID is alive again, as it was before, and the
-// new ID is unknown. But an unknown ID is never adopted.
+// Redis fails over just after a login or a logout. If the replica had received that, the old ID stays dead. If
+// not, it is lost like any other write: the old ID is alive again, as before, and the new ID is unknown. An
+// unknown ID is never adopted.
 func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	for _, received := range []bool{true, false} {
 		name, promise := "received it", "P4: out means out, also after a failover"
@@ -77,7 +77,7 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 			if received {
 				heard(t, f.redis, f.replica)
 			} else {
-				pause(context.Background(), 20*time.Millisecond) // would let it through if the link were not cut
+				pause(context.Background(), 20*time.Millisecond) // enough for the write to pass if the link were not cut
 			}
 			f.kill()
 			f.promote()
@@ -91,22 +91,22 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 					got := g.post(d, "/incr")
 					g.must("an id that has ended or moved", got, want.status, want.text)
 					if begun := got.cookie != ""; begun != (want.status == 200) {
-						t.Errorf("an id that has ended or moved: %d, a cookie: %v", got.status, begun)
+						t.Errorf("with an id that has ended or moved: %d, new cookie: %v", got.status, begun)
 					}
 				}
 			} else {
 				for _, g := range []*guest{&before, out} {
 					g.must("an id that was ended", g.post(d, "/incr"), 200, "4")
 				}
-				in.mustBeForgotten(d) // and not adopted
+				in.mustBeForgotten(d) // the ID is not adopted
 			}
 			f.nothingLeft()
 		})
 	}
 }
 
-// A failover loses what the replica has not received: logins, together with their places on the list, and
-// an EndAll. No request is in a session that is not on the list, and the next EndAll ends what has come
+// A failover loses writes that the replica has not received: logins, together with their places on the list, and
+// an EndAll. No session is usable that is not on the list, and the next EndAll ends the sessions that have come
 // back.
 func TestFailoverLosesLoginsWhole(t *testing.T) {
 	f := stageFailover(t, "master killed, replica behind by logins and an EndAll", "P14: a session and its place on the list are lost together",
@@ -132,9 +132,9 @@ func TestFailoverLosesLoginsWhole(t *testing.T) {
 	})
 }
 
-// By mistake the address leads to a replica, which also lags behind. A session that the replica does not
-// have may exist, and one that it has may be old. So all requests with a session get a 503, even reads,
-// until the address leads to a master.
+// By mistake the address leads to a replica that lags behind. A session that the replica does not have may exist,
+// and a session that it has may be old. So all requests with a session get a 503, even reads, until the address
+// leads to a master.
 func TestReplicaIsRefused(t *testing.T) {
 	f := stageFailover(t, "the address leads to a lagging replica", "P8: no empty session in place of a real one", false, setting{demos: 1})
 	d := f.demos[0]
@@ -151,7 +151,7 @@ func TestReplicaIsRefused(t *testing.T) {
 
 	refuses := func(what string) {
 		t.Helper()
-		var asking sync.WaitGroup // each is refused after a while, so all ask at once
+		var asking sync.WaitGroup // each is refused only after a while, so all ask at once
 		for _, path := range []string{"/count", "/result"} {
 			asking.Go(func() { known.must(what+", a session that it has", known.get(d, path), 503, "") })
 			asking.Go(func() { unknown.must(what+", a session that it does not have", unknown.get(d, path), 503, "") })

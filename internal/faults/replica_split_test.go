@@ -9,18 +9,18 @@ import (
 	"github.com/a2139e8d/latchkey/internal/faults/rig"
 )
 
-// A network splits, and the replica becomes a master on its side while the old master still is one on the
-// other side, with a demo on each. Writes that the old side confirms are lost when the network is whole
-// again. With min-replicas-to-write 1 it soon stops accepting writes. The sides never mix: each counts on
-// from the split.
+// A network splits. The replica becomes a master on its side, while the old master still is one on the other
+// side, with a demo on each. Writes that the old side confirms are lost when the network is whole again. With
+// min-replicas-to-write 1 the old side soon stops accepting writes. The sides never mix: each continues from its
+// own data.
 func TestTwoMasters(t *testing.T) {
 	const most = 1 // second
 	f := stageFailover(t, "the network splits, with a master on each side", "P1: min-replicas-max-lag 1 bounds what the old master's side loses", false,
 		setting{redis: []string{"--min-replicas-max-lag", fmt.Sprint(most)}, visitors: 1})
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
 	old := f.redis
-	// When a replica is promoted, the old master notices that it leaves. A second replica just falls
-	// silent, as both would if a network splits.
+	// If a replica is promoted, the old master notices that it has left. A second replica only falls silent, as
+	// both would if a network split.
 	cutOff := rig.Replica(t, old.Addr)
 	here, there := f.demos[0], f.demos[1]
 	g := f.guest(here)
@@ -53,7 +53,7 @@ func TestTwoMasters(t *testing.T) {
 		g.must("on the old side", got, 503, "")
 		return true
 	})
-	for range 10 { // from now on, and for reads, too
+	for range 10 { // stays refused, also for reads
 		g.must("on the old side", g.post(here, "/incr"), 503, "")
 		g.must("on the old side", g.get(here, "/count"), 503, "")
 		theirs++
@@ -63,7 +63,7 @@ func TestTwoMasters(t *testing.T) {
 		t.Errorf("the old side answered %d writes, and refused with NOREPLICAS %d times", ours-n, f.logged("NOREPLICAS"))
 	}
 	if bound > (most+2)*time.Second+2*time.Second {
-		t.Errorf("the old master took writes for %v", bound)
+		t.Errorf("the old master accepted writes for %v", bound)
 	}
 
 	// The network is whole again. The connections to the old master are still open.
@@ -79,8 +79,8 @@ func TestTwoMasters(t *testing.T) {
 	f.nothingLeft()
 }
 
-// A failover loses the lock of a holder, and another request takes the session. They do not overwrite
-// each other: the save of the first is refused. A lock that was replicated is still valid.
+// A failover loses the lock of a holder, and another request acquires the session. The holder's save is refused,
+// so the two do not overwrite each other. A lock that was replicated is still valid.
 func TestHolderAcrossFailover(t *testing.T) {
 	for name, lost := range map[string]bool{"lock replicated": false, "lock lost, and taken by another": true} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			f.promote()
 			f.follow()
 			if known := f.replica.Exists(t, h.lock); known == lost {
-				t.Fatalf("the new master knows the lock: %t", known)
+				t.Fatalf("the new master has the lock: %t", known)
 			}
 
 			h.must("the save of the second holder", h.set(f.demos[1], "second"), 200, "ok")

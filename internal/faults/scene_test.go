@@ -18,14 +18,14 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Settings of the demos in a scene. The times are short, so that a fault ends soon.
+// These are settings of the demos in a scene. The times are short, so that a fault ends soon.
 const (
 	lease    = time.Second
 	lockWait = 5 * time.Second
 	timeout  = 2 * time.Second // the store's default, for one round trip
 
-	// patient is the lease, and the timeout, of scenes in which no process or node dies, and nothing may
-	// be refused, however busy the machine is.
+	// patient is the lease, and the timeout, of scenes in which no process or node dies. There nothing may be
+	// refused, however busy the machine is.
 	patient = 10 * time.Second
 )
 
@@ -53,8 +53,8 @@ type setting struct {
 	lease    time.Duration // 0: lease
 	exchange time.Duration // the timeout of one round trip, only in clusters; 0: timeout
 
-	// longest is the longest time that a request may take, whatever happens, on a machine that is never
-	// late. 0: a wait for the session, and a round trip without a reply before and after it.
+	// longest is the longest time that a request may take, whatever happens, on a machine without delays. 0: a
+	// wait for the session, and a round trip without a reply before and after it.
 	longest time.Duration
 
 	// recovery is how soon after a fault all visitors must be served again: after a lease, with a timeout
@@ -186,7 +186,7 @@ func (s *scene) run(fault func(ctx context.Context)) {
 	stop()
 	running.Wait()
 	for _, v := range s.visitors {
-		v.HTTP.CloseIdleConnections() // how many a visitor has to each demo is chance, and they are among its open files
+		v.HTTP.CloseIdleConnections() // their number is up to chance, and the demos have them open
 	}
 	s.judge()
 }
@@ -268,9 +268,8 @@ func (s *scene) nothingLeft() {
 	}
 }
 
-// orphaned reports whether a queue may have no process any more: Redis went back to a time when the queue
-// existed, or the processes could not leave it for as long as they try, which is a lease. Such a queue
-// expires within a minute.
+// orphaned reports whether a queue may have lost its processes: Redis went back to a time when the queue existed,
+// or the processes tried for a lease to leave it, and could not. Such a queue expires within a minute.
 func (s *scene) orphaned(queue string) bool {
 	left := s.at(queue).Do(s.T, "PTTL", queue).(int64)
 	return (s.apart || s.setback != nil || slices.Contains(s.setting.redis, "--appendonly")) && left <= time.Minute.Milliseconds() && left != -1
@@ -292,8 +291,8 @@ func client(t *testing.T) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eventually waits until ok returns true: for patience, the limit on a machine that is never late, and
-// then for as long as this machine was late.
+// eventually waits until ok returns true: for patience, which is enough on a machine without delays, plus the
+// delays of this machine.
 func eventually(t *testing.T, patience time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for begun := time.Now(); !ok(); pause(t.Context(), 2*time.Millisecond) {
@@ -304,7 +303,7 @@ func eventually(t *testing.T, patience time.Duration, what string, ok func() boo
 	}
 }
 
-// within asserts that something that began at a moment has ended in time, and returns how long it took.
+// within asserts that something that began at a moment has ended within the limit, and returns how long it took.
 func within(t *testing.T, what string, begun time.Time, limit time.Duration) time.Duration {
 	t.Helper()
 	took := time.Since(begun)

@@ -100,13 +100,13 @@ func (c *crowd) endedOf(user string) []time.Time {
 	return c.ended[user]
 }
 
-// Ten thousand streams are open in two processes, on real connections. EndAll of a user with a thousand sessions, each
-// with a stream in either process, ends all of these, and no others. The table shows how long that took, and what the
-// streams cost while nothing happens.
+// Ten thousand streams are open in two processes, on real connections. One user has a thousand sessions, each
+// with a stream in either process. EndAll of that user ends all of these streams, and no others. The table shows
+// how long that took, and what the streams cost while nothing happens.
 func TestTenThousandStreams(t *testing.T) {
 	t.Parallel()
-	// As many as the user has sessions, other users have one each, with four times as many streams. Each stream is an open
-	// file of the test.
+	// There are as many other users as this user has sessions. They have one session each, with four times as many
+	// streams. Each stream is an open file of the test.
 	sessions := min(unlessShort(1000, 200), mostFiles(t)/12)
 	r := redistest.Real(t)
 	row := noted(t, fmt.Sprintf("streams: %d in two processes, EndAll of %d sessions", 10*sessions, sessions), streamPromise)
@@ -136,7 +136,7 @@ func TestTenThousandStreams(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	pause(t.Context(), 2*time.Second) // all are watched
+	pause(t.Context(), 2*time.Second) // so that all are watched
 	const quiet = 4
 	redisBefore, before := redisCPU(t, r), processCPU(t, demos...)
 	pause(t.Context(), quiet*time.Second)
@@ -149,7 +149,7 @@ func TestTenThousandStreams(t *testing.T) {
 		t.Errorf("EndAll: %d %q", got.status, got.text)
 	}
 	eventually(t, 20*time.Second, "all streams of the user have ended", func() bool { return len(c.endedOf("ann")) == 2*sessions })
-	pause(t.Context(), 2*time.Second) // others would end, too
+	pause(t.Context(), 2*time.Second) // enough for others to end, too
 	var slowest time.Duration
 	for _, at := range c.endedOf("ann") {
 		if slowest = max(slowest, at.Sub(returned)); at.Before(called) {

@@ -27,9 +27,9 @@ const briefly = 6 * time.Second
 type audience struct {
 	*scene
 	history.Streams
-	brief  *demotest.Demo   // its sessions expire soon
-	enders []*demotest.Demo // end sessions
-	rounds int              // of fates
+	brief  *demotest.Demo   // the process whose sessions expire soon
+	enders []*demotest.Demo // the processes that end sessions
+	rounds int              // how many times fates was called
 
 	closing context.Context // ends the streams that are left
 	reading sync.WaitGroup
@@ -39,9 +39,9 @@ type audience struct {
 	healed time.Time // when the fault was over
 }
 
-// stageStreams starts a scene of streams on one server. address returns the address at which the next process finds
-// Redis. The lease is so long that a busy machine hardly loses a login. It is so short that a lock which a fault has left
-// does not keep others from ending the session for long.
+// stageStreams starts a scene of streams on one server. address returns the address at which the next process
+// finds Redis. The lease is long, so that a busy machine hardly loses a login. But it is short enough that a lock
+// left by a fault does not keep others from ending the session for long.
 func stageStreams(t *testing.T, fault string, r *redistest.Server, address func() string) *audience {
 	t.Helper()
 	s := &scene{T: t, setting: setting{lease: 3 * lease}.complete(), redis: r}
@@ -56,7 +56,7 @@ func stageStreams(t *testing.T, fault string, r *redistest.Server, address func(
 	return s.audience(start("-ttl", briefly.String()))
 }
 
-// audience makes a scene one of streams.
+// audience turns a scene into one of streams.
 func (s *scene) audience(brief *demotest.Demo) *audience {
 	closing, stop := context.WithCancel(context.Background())
 	a := &audience{scene: s, brief: brief, enders: s.demos, closing: closing}
@@ -121,10 +121,10 @@ func (a *audience) listen(s *seat, d *demotest.Demo) {
 	})
 }
 
-// A fate ends sessions. It returns when a response says that they are over, and asks again until then.
+// A fate ends sessions. It asks again until a response says that they have ended.
 type fate func(by *demotest.Demo)
 
-// fates begins sessions with streams, and returns what can end them, each in another way.
+// fates begins sessions with streams. It returns functions that end them, each in another way.
 func (a *audience) fates() (all []fate) {
 	a.Helper()
 	a.rounds++
@@ -152,15 +152,15 @@ func (a *audience) fates() (all []fate) {
 			form := url.Values{"user": {eve}}
 			second := a.guestWith("")
 			called := a.insist(second, by, "/login", form)
-			a.insist(second, by, "/incr", nil) // a session that nobody comes back with would be the first to go
+			a.insist(second, by, "/incr", nil) // otherwise the session would be unclaimed, and the first to end
 			a.insist(a.guestWith(""), by, "/login", form)
 			a.End(first.name, called, true)
 		},
 	}
 }
 
-// insist repeats a request until its response says that it was done, and returns when the first was sent. If the guest
-// has no cookie, it keeps that of the response.
+// insist repeats a request until a response says that it was done. It returns when it sent the first one. If the
+// guest has no cookie, it keeps the cookie of the response.
 func (a *audience) insist(g *guest, by *demotest.Demo, path string, form url.Values) (called time.Time) {
 	called = time.Now()
 	eventually(a.T, 30*time.Second, path+" is done", func() bool {
@@ -171,7 +171,7 @@ func (a *audience) insist(g *guest, by *demotest.Demo, path string, form url.Val
 	return called
 }
 
-// endNow ends sessions, all at once, by the processes in turn.
+// endNow ends sessions, all at once; the processes take turns.
 func (a *audience) endNow(all []fate) {
 	for i, end := range all {
 		by := a.enders[i%len(a.enders)]
@@ -192,14 +192,14 @@ func (a *audience) expire() {
 	})
 }
 
-// through ends sessions before a fault, under it and after it, and checks which streams end. Before its end, the fault
-// calls under.
+// through ends sessions before a fault, during it and after it, and checks which streams end. The fault calls
+// under before it ends.
 func (a *audience) through(fault func(under func())) {
 	a.Helper()
 	stays := []*seat{a.sit("a guest stays", "", a.demos...), a.sit("a user stays", "bob", a.demos...)}
 	early, meanwhile, late := a.fates(), a.fates(), a.fates()
 	a.expire()
-	pause(a.Context(), 1200*time.Millisecond) // all are watched
+	pause(a.Context(), 1200*time.Millisecond) // so that all are watched
 	a.endNow(early)
 	fault(func() { a.endNow(meanwhile) })
 	a.healed = time.Now()
@@ -209,7 +209,7 @@ func (a *audience) through(fault func(under func())) {
 		a.judge()
 		return
 	}
-	pause(a.Context(), 1500*time.Millisecond) // a round for all of them
+	pause(a.Context(), 1500*time.Millisecond) // a round of the watch for all of them
 	if ended, open := a.Counts(); open != len(stays)*len(a.demos) {
 		a.Errorf("%d streams have ended, and %d have not", ended, open)
 	}
@@ -221,7 +221,7 @@ func (a *audience) through(fault func(under func())) {
 	a.judge()
 }
 
-// awaitEnded waits until so many streams have ended with their session.
+// awaitEnded waits until so many streams have ended with their sessions.
 func (a *audience) awaitEnded(want int) bool {
 	a.Helper()
 	ended := 0
@@ -232,8 +232,8 @@ func (a *audience) awaitEnded(want int) bool {
 	return ended >= want
 }
 
-// judge checks the history. P16 says two seconds. These are real processes on a machine that may be busy, so they get
-// three seconds more, and what the machine was late. That it is two is shown in fake time.
+// judge checks the history. P16 promises two seconds, which tests in fake time check. These are real processes on a
+// machine that may be busy, so they get three seconds more, and the delays of the machine.
 func (a *audience) judge() {
 	a.Helper()
 	from := func(returned time.Time) time.Time {

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every other command gets lost, or its reply, with the connection. A request without a response says nothing about its
-// session. If less got lost, the watch would hardly notice, since round trips are repeated.
+// Every other round trip loses its command or its reply, and the connection. A request without a response proves
+// nothing about its session. With fewer losses the watch would hardly notice, since round trips are repeated.
 func TestStreamsOverABadNetwork(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -45,7 +45,7 @@ func TestStreamsOverABadNetwork(t *testing.T) {
 	a.seen += fmt.Sprintf("; %d commands or replies lost", lost.Load())
 }
 
-// Redis does not reply for ten seconds. Nothing ends. A stream whose session was ended just before,
+// Redis does not reply for ten seconds. No stream ends meanwhile. A stream whose session was ended just before,
 // or has expired meanwhile, ends when Redis replies again.
 func TestStreamsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 	a.through(func(under func()) {
 		a.ending.Wait()
 		r.Pause(t)
-		pause(t.Context(), 500*time.Millisecond) // what Redis has said before has arrived
+		pause(t.Context(), 500*time.Millisecond) // so that all earlier replies of Redis have arrived
 		before, _ := a.Counts()
 		under()
 		pause(t.Context(), 9500*time.Millisecond)
@@ -65,7 +65,8 @@ func TestStreamsWhileRedisIsAway(t *testing.T) {
 	})
 }
 
-// A process is stopped for five seconds, by SIGSTOP. Its streams end when it goes on, and those of others meanwhile.
+// A process is stopped for five seconds, by SIGSTOP. The streams of others end meanwhile, and its own end when it
+// continues.
 func TestStreamsOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -81,8 +82,8 @@ func TestStreamsOfAStoppedProcess(t *testing.T) {
 	})
 }
 
-// First the address leads to a replica that lags behind: it knows no session that is younger, and no stream ends. Then
-// the master dies, and the replica, which has received all by now, takes its place.
+// First the address leads to a replica that lags behind. It does not know the newest sessions, but no stream
+// ends. Then the master dies, and the replica, which has received everything by now, takes its place.
 func TestStreamsThroughAFailover(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t, "--repl-diskless-sync", "no", "--repl-ping-replica-period", "1")
@@ -97,13 +98,13 @@ func TestStreamsThroughAFailover(t *testing.T) {
 	f.lag()
 	a.through(func(under func()) {
 		a.ending.Wait()
-		a.awaitEnded(a.doomed / 3) // all that were ended
+		a.awaitEnded(a.doomed / 3) // all that must end so far
 		f.turnTo(f.replica)
-		pause(t.Context(), 500*time.Millisecond) // what the master has said before has arrived
+		pause(t.Context(), 500*time.Millisecond) // so that all earlier replies of the master have arrived
 		before, _ := a.Counts()
 		pause(t.Context(), 3*time.Second)
 		if after, _ := a.Counts(); after != before {
-			t.Errorf("%d streams have ended on the word of a replica", after-before)
+			t.Errorf("%d streams have ended because of the replies of a replica", after-before)
 		}
 		f.turnTo(r)
 		f.link.Heal()

@@ -39,7 +39,7 @@ var table struct {
 	rows []row
 }
 
-// enough is the least number of faults, even if the clusters of six nodes are left out.
+// enough is the least number of faults in a whole run, even without the clusters of six nodes.
 const enough = 85
 
 func note(r row) {
@@ -61,7 +61,7 @@ func noted(t *testing.T, fault, promise string) *row {
 // row puts a scene into the table when its test has ended.
 func (s *scene) row(fault, promise string) {
 	seen := s.seen
-	if sum := s.summary(); sum.Answered+sum.Silent > 0 { // otherwise it had no visitors
+	if sum := s.summary(); sum.Answered+sum.Silent > 0 { // otherwise the scene had no visitors
 		if seen != "" {
 			seen += "; "
 		}

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// A user stores names that are unique to it in its session, and reads the names in the session. So it
-// notices another session's data. In a history, the number of one session looks like that of another.
+// A user stores names that are unique to it in its session, and reads the names in the session. So it would
+// notice the data of another session. In a history, by contrast, the numbers of two sessions look alike.
 type user struct {
 	name   string
 	client *http.Client
 	site   func(random float64) string
 	cookie string
-	random [2]*rand.Rand // of its two clients: no name comes twice, since a name that is there already is not stored again
+	random [2]*rand.Rand // for its two clients: no name comes twice, since a stored name is not stored again
 
 	mu       sync.Mutex // guards all below
 	asked    map[string]bool
@@ -73,7 +73,7 @@ func workFor(ctx context.Context, all []*user, d time.Duration) {
 	}
 }
 
-// workUntil is workFor, again and again until enough has happened: on a busy machine that takes a while.
+// workUntil repeats workFor until enough has happened, which takes a while on a busy machine.
 func workUntil(ctx context.Context, all []*user, d time.Duration, enough func() bool) {
 	for n := 0; n == 0 || n < 60 && !enough(); n++ {
 		workFor(ctx, all, d)
@@ -108,8 +108,8 @@ func (u *user) set(site, name string) (status int) {
 	return got.status
 }
 
-// look reads the names in the session. All names whose storing was confirmed before must be there, and
-// none that was never sent. It reports whether there was a response.
+// look reads the names in the session. All names that were confirmed before must be there, and no name that was
+// never sent. It reports whether there was a response.
 func (u *user) look(site string) (known bool) {
 	u.mu.Lock()
 	var before []string
@@ -134,12 +134,12 @@ func (u *user) look(site string) (known bool) {
 	for _, name := range names {
 		there[name] = true
 		if !u.asked[name] {
-			u.wrong = append(u.wrong, fmt.Errorf("%s found %q, and has never sent it", u.name, name))
+			u.wrong = append(u.wrong, fmt.Errorf("%s found %q, which it has never sent", u.name, name))
 		}
 	}
 	for _, name := range before {
 		if !there[name] {
-			u.wrong = append(u.wrong, fmt.Errorf("%s did not find %q, which was answered", u.name, name))
+			u.wrong = append(u.wrong, fmt.Errorf("%s did not find %q, which was confirmed", u.name, name))
 		}
 	}
 	return true
@@ -164,7 +164,7 @@ func (c tally) String() string {
 		c.answered, c.looks, c.silent, c.longest.Round(time.Millisecond))
 }
 
-// lastLook makes all users look once more, and asserts that none has met a wrong response.
+// lastLook makes all users look once more, and asserts that none has had a wrong response.
 func lastLook(t *testing.T, all []*user) (sum tally) {
 	t.Helper()
 	for _, u := range all {

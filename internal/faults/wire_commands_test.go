@@ -10,15 +10,14 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A wireCommand is a kind of commands that may go wrong alone: Redis executes other commands before and
-// after it.
+// A wireCommand is a kind of command that may be lost alone: Redis executes other commands before and after it.
 type wireCommand struct {
 	what string
 	is   func(redistest.Command) bool
 }
 
-// wireCommands are the commands of a take and of a read without a script, and of the commit of a large
-// record; and all takes, and all commits.
+// wireCommands are all takes and all commits, and the commands of a take without a script, of a read without a
+// script, and of the commit of a large record.
 var wireCommands = []wireCommand{
 	{"a take", isTake},
 	{"a commit", isCommit},
@@ -29,14 +28,14 @@ var wireCommands = []wireCommand{
 	{"the PEXPIRE or GET of a read", isReading},
 }
 
-// One command in ten is lost, or its reply, or half of the reply. Commands sent with it are lost, too, or
-// were done before. There is at most one loss in 10 ms: a round trip that shares its connection with the
-// losses is repeated twice, and abandoned when the third try breaks as well.
+// One command in ten is lost, or its reply, or half of the reply. Commands sent with it are lost, too, or were
+// done before. There is at most one loss in 10 ms. A round trip that shares its connection with the losses is
+// repeated twice, and fails if the third try breaks as well.
 func TestWireCommandLost(t *testing.T) {
 	for _, kind := range wireCommands {
 		t.Run(kind.what, func(t *testing.T) {
 			s := stage(t, "one in ten is lost: "+kind.what+", or its reply, or half of that", "P1: nothing lost; not noticed", setting{demos: 1, lease: patient})
-			s.close(s.demos[0]) // no other process writes, so that the stored data shows everything
+			s.close(s.demos[0]) // so that only one process writes
 			p := s.proxied()
 			all := newUsers(t, 4, s.sites.Any)
 			n := 0

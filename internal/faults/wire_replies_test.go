@@ -18,7 +18,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// repeats are the ways in which replies come twice.
+// repeats are the ways in which replies arrive twice.
 var repeats = []struct {
 	how                string
 	every, more, lines int
@@ -29,8 +29,8 @@ var repeats = []struct {
 	{"six lines in 60 come twice", 10, 0, 6}, // as many lines as the replies to a read have
 }
 
-// A reply that comes twice must not be taken for the reply to the next command, which may be about
-// another session: all sessions share one connection here.
+// A reply that arrives twice must not be taken for the reply to the next command, which may belong to another
+// session: here all sessions share one connection.
 func TestWireRepeatsOnOneConnection(t *testing.T) {
 	for _, how := range repeats {
 		t.Run(fmt.Sprintf("every%dlater%dlines%d", how.every, how.more, how.lines), func(t *testing.T) {
@@ -54,9 +54,9 @@ func TestWireRepeatsOnOneConnection(t *testing.T) {
 	}
 }
 
-// Sessions are encrypted, and their key is being changed: each of two sites seals with the key that the
-// other only uses for opening. Meanwhile replies arrive around the timeout, so that commits are repeated
-// or abandoned. No write is lost, none is refused because of its key, and none is readable.
+// Sessions are encrypted, and their key is being changed: each of two sites seals with the key that the other
+// uses only for opening. Meanwhile replies arrive around the timeout, so that commits are repeated or abandoned.
+// No write is lost, none is refused because of its key, and none is readable.
 func TestWireLateWhileKeysChange(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -96,7 +96,7 @@ func TestWireLateWhileKeysChange(t *testing.T) {
 	allFree(t, r)
 }
 
-// A reply is cut off after every possible number of bytes: the result is an error, or the whole record.
+// A reply is cut off after every possible number of bytes. The result is an error, or the whole record.
 func TestWireTruncated(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
@@ -108,7 +108,7 @@ func TestWireTruncated(t *testing.T) {
 	row := noted(t, "the reply to a take, and to a read, cut off after each of its bytes", "P13: the record or an error, nothing in between")
 	for n := 1; whole < 6; n++ {
 		if n > 1000 {
-			t.Fatal("no reply was ever whole")
+			t.Fatal("no reply arrived whole")
 		}
 		id := fmt.Sprintf("session%d", n)
 		if err := records.Of(good).Create(t.Context(), id, data, records.Terms{}); err != nil {

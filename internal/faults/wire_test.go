@@ -28,8 +28,8 @@ func (s *scene) heal() {
 	}
 }
 
-// The wire is slow: by less than the timeout, so that nothing may fail; by about as much, so that some
-// replies come in time and others do not; or because each byte comes alone.
+// The wire is slow. The delay is less than the timeout, so that nothing may fail; or about as long, so that some
+// replies come in time and others do not; or each byte comes alone.
 func TestWireSlow(t *testing.T) {
 	for _, slow := range []struct {
 		how, promise string
@@ -60,9 +60,9 @@ func TestWireSlow(t *testing.T) {
 	}
 }
 
-// All connections of all demos are broken, and new ones are refused: for a moment, and for longer than a
-// lease, so that other requests may have taken the sessions of holders. A site without Redis responds 503
-// at once to requests with a session.
+// All connections of all demos are broken, and new ones are refused: for a moment, or for longer than a lease, so
+// that other requests may have taken the sessions of holders. A site without Redis responds 503 at once to
+// requests with a session.
 func TestWireCut(t *testing.T) {
 	for what, length := range map[string]time.Duration{"half a lease": lease / 2, "2.5 leases": 5 * lease / 2} {
 		t.Run(what, func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestWireBlackHole(t *testing.T) {
 	s.backWithin(timeout + 2*lease)
 }
 
-// One process is cut off from Redis, while another is not. The network keeps the bytes that were under
-// way, and delivers them in the end. The process that is cut off must respond 503 and hold no session for
-// longer than a lease, and its late commands must change nothing.
+// One process is cut off from Redis, and another is not. The network keeps the bytes that were under way, and
+// delivers them in the end. The process that is cut off must respond 503, and hold no session for longer than a
+// lease. Its late commands must change nothing.
 func TestWirePartition(t *testing.T) {
 	s := stage(t, "one process cut off for longer than the lease", "P3, P7: others take over in time, no stale write", setting{
 		apart: true, wired: true, logins: true, flags: []string{"-work", (lease * 7 / 10).String()}})
@@ -139,8 +139,8 @@ func (s *scene) proxied() *redistest.Proxy {
 	return p
 }
 
-// A connection dies silently, as when a firewall forgets it: commands on it get no reply, and no error. A
-// reply on another connection reveals it, and the commands are repeated in time.
+// A connection dies silently, as when a firewall forgets it: commands on it get neither a reply nor an error. A
+// reply on another connection reveals that, and the commands are repeated in time.
 func TestWireConnectionDies(t *testing.T) {
 	s := stage(t, "the connection dies silently, again and again", "P1, P8: not noticed", setting{demos: 1, logins: true, lease: patient})
 	straight := s.demos[0]
@@ -171,7 +171,7 @@ func TestWireRandomLosses(t *testing.T) {
 	s.run(func(ctx context.Context) {
 		p.Inject(func(redistest.Command) redistest.Fault {
 			switch {
-			case random.IntN(400) == 0: // it takes a whole timeout
+			case random.IntN(400) == 0: // costs a whole timeout
 				endless.Add(1)
 				return redistest.Hang
 			case random.IntN(20) == 0:
@@ -181,21 +181,21 @@ func TestWireRandomLosses(t *testing.T) {
 			return redistest.Pass
 		})
 		pause(ctx, unlessShort(4*time.Second, 2*time.Second))
-		// A few commands without a reply may have taken all the time.
+		// A few commands without a reply may have taken all the time so far.
 		eventually(t, 20*time.Second, "there are enough losses", func() bool { return losses.Load() >= 30 })
 		p.Inject(nil)
 	})
 	s.seen = fmt.Sprintf("%d losses, %d incomplete commands", losses.Load(), endless.Load())
 }
 
-// Commands are held back until their sender has stopped waiting, and others have taken over and written.
-// Then Redis executes them. They must change nothing, and a lock that they take must not last.
+// Commands are held back until their sender has stopped waiting, and others have acquired the sessions and written.
+// Then Redis executes the commands. They must change nothing, and a lock that they acquire must not last.
 func TestWireCommandsExecutedLate(t *testing.T) {
 	for _, late := range wireCommands {
 		t.Run(late.what, func(t *testing.T) {
 			s := stage(t, late.what+" reaches Redis after its sender has given up", "P3: no stale write, no lock beyond its lease", setting{apart: true, demos: 1})
 			p := s.proxied()
-			all := newUsers(t, 4, s.sites.Any) // their sessions stay the same
+			all := newUsers(t, 4, s.sites.Any) // users keep their sessions
 			var held atomic.Int32
 			s.run(func(ctx context.Context) {
 				var working sync.WaitGroup

@@ -125,7 +125,7 @@ func newApp(c config, st *store.Store, log *slog.Logger) (http.Handler, error) {
 		},
 	}
 	if c.events != "" {
-		o.Label = number // so that an event says behind which request another has waited
+		o.Label = number // so that an event shows behind which request another has waited
 	}
 	s, err := middleware.New(st, o)
 	if err != nil {

@@ -29,7 +29,7 @@ func numberIn(ctx context.Context) string {
 	return n
 }
 
-// A writer writes down what it is told, at once: the process may be killed.
+// A writer writes each event down at once, since the process may be killed.
 type writer struct{ file *os.File }
 
 func (w writer) Observe(ctx context.Context, e middleware.Event) {
@@ -44,14 +44,14 @@ func (w writer) Observe(ctx context.Context, e middleware.Event) {
 	}
 	line, err := json.Marshal(told)
 	if err == nil {
-		_, err = w.file.Write(append(line, '\n')) // in one piece, since it is appended
+		_, err = w.file.Write(append(line, '\n')) // in one write, since the file is appended to
 	}
 	if err != nil {
-		panic(err) // which is logged, and the test misses the event
+		panic(err) // the panic is logged, and the test misses the event
 	}
 }
 
-// bad is an observer that does to some requests what no observer should do.
+// bad is an observer that, for some requests, does what no observer should do.
 type bad struct{}
 
 func (bad) Observe(ctx context.Context, e middleware.Event) {

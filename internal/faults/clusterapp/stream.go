@@ -26,8 +26,8 @@ func stream(w http.ResponseWriter, r *http.Request, s *session.Session) {
 	fmt.Fprintln(w, context.Cause(r.Context()))
 }
 
-// end ends the session with a public id. If it has ended already, that is well, too: an earlier response may have been
-// lost.
+// end ends the session with a public id. It also succeeds if the session has ended already, since an earlier
+// response may have been lost.
 func end(s *middleware.Sessions) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := s.End(r.Context(), r.FormValue("id"))

@@ -249,7 +249,7 @@ func (t *Trouble) wait(at time.Time) {
 	}
 }
 
-// A later is a copy that comes after that many other pieces.
+// A later is a copy that goes on after a number of other pieces.
 type later struct {
 	bytes []byte
 	left  int
