@@ -21,8 +21,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axe finds nothing that a person with a disability would stumble over: on each page of the demo, in each state, in
-// both colour schemes, on a laptop and on a phone.
+// axe finds no barrier for people with disabilities: on each page of the demo, in each state, in both colour
+// schemes, on a laptop and on a phone.
 func TestAxeFindsNothing(t *testing.T) {
 	onEachScreen(t, func(t *testing.T, screen screen) {
 		page := demotest.Start(t).URL
@@ -48,8 +48,8 @@ func TestAxeFindsNothing(t *testing.T) {
 	})
 }
 
-// axe finds nothing on the page of Sessions.Debug either, empty and full, and the page fits the screen. It has its
-// colours, so the policy lets its style sheet pass, and it refreshes itself without a script.
+// axe finds no barrier on the page of Sessions.Debug either, empty and full, and the page fits the screen. The
+// page has its colours, so the policy permits its style sheet. It refreshes itself without a script.
 func TestAxeFindsNothingOnTheDebugPage(t *testing.T) {
 	onEachScreen(t, func(t *testing.T, screen screen) {
 		w := newWorks(t)
@@ -100,7 +100,7 @@ func (b *tab) axeFindsNothing(state string) {
 	}
 }
 
-// works is a program whose sessions are busy between start and stop, and where its debug page is.
+// A works is a program whose sessions are busy between start and stop, and the address of its debug page.
 type works struct {
 	t        *testing.T
 	url      string
@@ -146,7 +146,7 @@ func newWorks(t *testing.T) *works {
 	return w
 }
 
-// start makes a queue of 23, one behind a holder in another process, and a stream.
+// start makes a queue of 23 requests, a request that waits for a holder in another process, and a stream.
 func (w *works) start() {
 	w.t.Helper()
 	busy := w.visitor()
@@ -162,7 +162,7 @@ func (w *works) start() {
 	w.send(w.visitor(), "/events/news", "")
 }
 
-// visitor returns one who is logged in.
+// visitor returns a visitor who is logged in.
 func (w *works) visitor() *http.Client {
 	jar, _ := cookiejar.New(nil)
 	c := &http.Client{Jar: jar, Transport: &http.Transport{}}

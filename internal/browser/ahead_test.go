@@ -2,9 +2,9 @@ package browser
 
 import "testing"
 
-// P11: no page of the account that Chromium has loaded in advance is shown after the logout, if the program does what
-// the guide says. A logout that leads to another page needs nothing. After a logout by fetch, from a page that stays,
-// such a page is shown, unless the answer has cleared it: so this test could fail.
+// P11: after the logout, no page of the account is shown that Chromium has loaded in advance, if the program
+// follows the guide. A logout that leads to another page needs nothing more. After a logout by fetch, from a page
+// that stays, such a page is shown unless the response has cleared it. So this test can fail.
 func TestAPageLoadedInAdvanceAfterTheLogout(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(b *tab){

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// P11: after the logout, Back shows nothing of the account, since a browser keeps no page that is no-store for it.
-// It does show a page of which the handler says that it may be kept, so this test could fail.
+// P11: after the logout, Back shows nothing of the account, since a browser keeps no page that is no-store. It
+// does show a page that the handler allows to be kept. So this test can fail.
 func TestBackAfterTheLogout(t *testing.T) {
 	for control, kept := range map[string]bool{"": false, "private": true} {
 		t.Run("Cache-Control "+control, func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// A bidi is a connection by which WebDriver BiDi calls go to a browser. Many calls may be under way at once.
+// A bidi is a connection for WebDriver BiDi calls to a browser. Many calls may be under way at once.
 type bidi struct {
 	conn *websocket.Conn
 
 	mu      sync.Mutex
 	calls   int                  // so far; guarded by mu
-	waiting map[int]chan<- reply // for the replies to calls; guarded by mu; nil when the connection has ended
+	waiting map[int]chan<- reply // for the replies to calls; guarded by mu; nil after the connection has ended
 }
 
 // args are the arguments of a call, or a part of them.

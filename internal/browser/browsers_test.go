@@ -9,9 +9,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/demotest"
 )
 
-// A browser serves all tests, each of its visitors with cookies of its own.
+// A browser serves all tests. Each of its visitors has separate cookies.
 type browser interface {
-	visitor(t *testing.T) (driver, error) // and the first window
+	visitor(t *testing.T) (driver, error) // also opens the first window
 }
 
 var browsers = map[string]browser{}

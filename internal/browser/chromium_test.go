@@ -20,7 +20,7 @@ func startChromium(profile string) (b browser, end func(), err error) {
 		chromedp.Flag("allow-pre-commit-input", true), // otherwise a click on a page that is not painted yet is lost
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", "MAP *.localhost 127.0.0.1"),
-		chromedp.IgnoreCertErrors, // those of httptest
+		chromedp.IgnoreCertErrors, // httptest's certificates
 		chromedp.UserDataDir(profile))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses to run as root
@@ -46,7 +46,7 @@ type chromiumTab struct{ ctx context.Context }
 func openChromiumTab(t *testing.T, parent context.Context, options ...chromedp.ContextOption) (driver, error) {
 	ctx, cancel := chromedp.NewContext(parent, options...)
 	t.Cleanup(cancel)
-	return chromiumTab{ctx}, chromedp.Do(ctx) // opens it, for as long as ctx lasts
+	return chromiumTab{ctx}, chromedp.Do(ctx) // opens the tab, which lasts as long as ctx
 }
 
 func (c chromiumTab) window(t *testing.T) (driver, error) {

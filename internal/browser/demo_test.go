@@ -19,15 +19,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A screen is the size of a visitor's screen, and the preferred colours.
+// A screen is the size of a visitor's screen, with the preferred colours.
 type screen struct {
 	name          string
 	width, height int64
 	scheme        string
 }
 
-// openDemo shows a visitor the demo. At the end of the test, its page must have needed no other host, and
-// have had no error.
+// openDemo shows the demo to a visitor. At the end of the test, its page must have loaded nothing from another
+// host, and had no error.
 func openDemo(t *testing.T, page string, on screen) *tab {
 	t.Helper()
 	b := newVisitor(t)
@@ -116,7 +116,7 @@ func TestThePageShowsBothWays(t *testing.T) {
 	}
 }
 
-// Without Redis the page tells once that the visitor can try again.
+// Without Redis the page says once that the visitor can try again.
 func TestThePageWithoutRedis(t *testing.T) {
 	redis := redistest.Real(t)
 	b := openDemo(t, demotest.Start(t, "-redis", redis.URL).URL, laptopScreen)
@@ -152,8 +152,8 @@ func (b *tab) fits(name string) {
 	b.keep(name, chromedp.FullScreenshot(100))
 }
 
-// keep takes a picture. With go test -artifacts it stays: those in the README are desktop-light-grids and
-// devices-light.
+// keep takes a picture. With go test -artifacts it stays: desktop-light-grids and devices-light are in the
+// README.
 func (b *tab) keep(name string, picture chromedp.Action[[]byte]) {
 	b.t.Helper()
 	shot, err := chromedp.Run(b.ctx(), picture)
@@ -167,8 +167,8 @@ func (b *tab) keep(name string, picture chromedp.Action[[]byte]) {
 
 var laptopScreen = screen{"laptop", 1280, 800, "light"}
 
-// All squares are visible at once on a laptop: before the run, and with its result. If nothing was lost,
-// little is empty below them: two lines, and the card's edge.
+// All squares are visible at once on a laptop, before the run and with its result. If nothing was lost, hardly
+// any space below them is empty: two lines, and the card's edge.
 func TestAllSquaresAreAboveTheFold(t *testing.T) {
 	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
 	fold := float64(laptopScreen.height)
@@ -187,11 +187,11 @@ func TestAllSquaresAreAboveTheFold(t *testing.T) {
 		return document.querySelector('#lock').getBoundingClientRect().bottom - text.getBoundingClientRect().bottom;
 	})()`)
 	if empty < 0 || empty > 75 {
-		t.Errorf("%.0f pixels are empty", empty)
+		t.Errorf("%.0f pixels below the squares are empty", empty)
 	}
 }
 
-// A square that waits for its response is as visible as WCAG 1.4.11 demands, in both schemes.
+// A square that waits for its response is as visible as WCAG 1.4.11 requires, in both colour schemes.
 func TestEmptySquaresAreVisible(t *testing.T) {
 	page := demotest.Start(t).URL
 	for _, scheme := range []string{"light", "dark"} {
@@ -214,7 +214,7 @@ func TestEmptySquaresAreVisible(t *testing.T) {
 	}
 }
 
-// claims makes the browser report that it is another one.
+// claims makes the browser pretend to be another one.
 func claims(agent string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent})
@@ -233,8 +233,8 @@ func (b *tab) signIn(page, name string) {
 	b.shows(".device[data-this]")
 }
 
-// endAll ends all sessions of the user, and answers the question whether that is meant. A refresh of the list would close
-// the question, so the list must be that of all sessions already.
+// endAll ends all sessions of the user, and confirms that. A refresh of the list would close the question, so the
+// list must already show all sessions.
 func (b *tab) endAll() {
 	b.t.Helper()
 	b.shows(`#live[data-state="on"]`) // the list was refreshed
@@ -249,8 +249,8 @@ func (b *tab) devices() []string {
 	return js[[]string](b, `[...document.querySelectorAll('.device h2')].map(h => h.textContent.replace(/\s+/g, ' '))`)
 }
 
-// TestTwoBrowsersOfAUser signs in from two browsers, and ends one session from the other browser. The
-// page of the first one says so by itself.
+// TestTwoBrowsersOfAUser signs in from two browsers, and ends the session of the first one from the other. The
+// page in the first browser reports that by itself.
 func TestTwoBrowsersOfAUser(t *testing.T) {
 	for _, screen := range []screen{{"devices-light", 1000, 640, "light"}, {"devices-dark", 1000, 640, "dark"}, {"devices-phone", 375, 800, "light"}} {
 		t.Run(screen.name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestTwoBrowsersOfAUser(t *testing.T) {
 			phone.endAll()
 			phone.shows("#name")
 			if surprised := js[bool](phone, `document.querySelector('#over') !== null`); surprised {
-				t.Error("the phone has ended all sessions, and is surprised that its own is over")
+				t.Error("the phone has ended all sessions, but its page reports the end of its own as an event")
 			}
 			laptop.shows("#over")
 		})

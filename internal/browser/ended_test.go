@@ -7,7 +7,7 @@ import (
 
 // P4: a session that has ended locks no visitor out.
 
-// Another process has ended the session, as for "log out everywhere".
+// Another process has ended the session, as "log out everywhere" does.
 func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	ended := func(t *testing.T) (*shop, *tab) {
@@ -45,9 +45,9 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	})
 }
 
-// If the session of a real browser has ended, each request that writes begins a new one. If its id has only moved,
-// as at a login whose response is still on its way, requests in the background are refused: the browser is about
-// to have another cookie. A request for a page that is shown begins a new session even then.
+// If the session of a real browser has ended, each request that writes begins a new one. If its id has only moved, as
+// by a login whose response is still under way, requests in the background are refused: the browser is about to get
+// another cookie. A request for a page that is shown begins a new session even then.
 func TestWhatBeginsANewSession(t *testing.T) {
 	t.Parallel()
 	const shown, hidden = true, false

@@ -46,7 +46,7 @@ func startFirefox(profile string) (b browser, end func(), err error) {
 		process.Kill()
 	}
 	if err == nil {
-		always := args{"acceptInsecureCerts": true} // those of httptest
+		always := args{"acceptInsecureCerts": true} // httptest's certificates
 		err = conn.call("session.new", args{"capabilities": args{"alwaysMatch": always}}, nil)
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (f firefox) visitor(t *testing.T) (driver, error) {
 	if err := f.call("browser.createUserContext", args{}, &user); err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { // and closes its windows
+	t.Cleanup(func() { // also closes the visitor's windows
 		if err := f.call("browser.removeUserContext", args{"userContext": user.UserContext}, nil); err != nil {
 			t.Error(err)
 		}
@@ -88,7 +88,7 @@ func (f firefox) open(user string) (driver, error) {
 
 type firefoxTab struct {
 	firefox
-	user, id string // as the protocol calls both contexts
+	user, id string // the protocol calls both contexts
 }
 
 func (f firefoxTab) window(*testing.T) (driver, error) { return f.open(f.user) }
@@ -117,7 +117,7 @@ func (f firefoxTab) mouse(pause time.Duration, at ...point) error {
 	pointer := args{"type": "pointer", "id": "mouse", "actions": actions}
 	err := f.on("input.performActions", args{"actions": []args{pointer}}, nil)
 	if err != nil && len(at) > 1 && strings.Contains(err.Error(), "NS_ERROR_FAILURE") {
-		// The page was left between two clicks, and the later one has reached no page.
+		// The page was left between two clicks, so the later click has reached no page.
 		return f.on("input.releaseActions", args{}, nil)
 	}
 	return err
@@ -137,7 +137,7 @@ func (f firefoxTab) eval(script string) (string, error) {
 	return evaluated.Result.Value, err
 }
 
-// cookies leaves out what has expired: Firefox does not send it, but keeps it in memory, and lists it.
+// cookies leaves out expired cookies: Firefox does not send them, but keeps them in memory, and lists them.
 func (f firefoxTab) cookies() (found []cookie, err error) {
 	var got struct {
 		Cookies []struct {

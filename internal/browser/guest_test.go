@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// P4: a session that was ended elsewhere leaves its visitor a guest, to whom everything works at once.
+// P4: if a session was ended elsewhere, its visitor is a guest, and everything works for the guest at once.
 func TestAddingToTheCartAfterTheEnd(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		s, b := visitIn(t, browser, opening{})

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// P2: a change after the commit is a mistake, but it is made once. A browser sends a POST again if its
-// connection ends before the first byte of the response. A shop that cuts the connection there charges a
-// card three times for one click.
+// P2: a change after the commit is a mistake of the program, but the handler runs only once. A browser sends a
+// POST again if its connection ends before the first byte of the response. A shop that cut the connection there
+// would charge a card three times for one click.
 func TestALateChangeIsA500AndTheHandlerRanOnce(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"now", "page"} {
@@ -15,7 +15,7 @@ func TestALateChangeIsA500AndTheHandlerRanOnce(t *testing.T) {
 			t.Parallel()
 			s, b := visit(t, opening{})
 			if got := js[string](b, fetching(how)); got != "500 and whole" {
-				t.Errorf("the answer is %s, want 500 and whole", got)
+				t.Errorf("the response is %s, want 500 and whole", got)
 			}
 			s.charged(1)
 			if status := b.press(buttonTo(how)); status != 500 {
@@ -53,7 +53,7 @@ func TestALateChangeInAnAnswerThatHasBegunRunsOnce(t *testing.T) {
 			t.Parallel()
 			s, b := visit(t, opening{buffer: 16})
 			if got := js[string](b, fetching(how)); got != "200 and cut off" {
-				t.Errorf("the answer is %s, want 200 and cut off", got)
+				t.Errorf("the response is %s, want 200 and cut off", got)
 			}
 			s.charged(1)
 			after := s.stop("POST /buy/"+how, "after the sessions")

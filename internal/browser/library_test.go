@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// openLibrary shows a visitor the page with a library, and waits until the library works.
+// openLibrary shows a visitor the page with a library, and waits until the library runs.
 func openLibrary(t *testing.T, browser, library string) (s *shop, b *tab, url string) {
 	t.Helper()
 	if _, err := os.Stat("../../bin/npm"); err != nil {
@@ -25,14 +25,14 @@ func openLibrary(t *testing.T, browser, library string) (s *shop, b *tab, url st
 	return s, b, url
 }
 
-// wants waits until the page says who is logged in, and more.
+// wants waits until the page shows this user, message and count.
 func (b *tab) wants(user, message, count string) {
 	b.t.Helper()
 	b.until(`document.querySelector('main')?.dataset.user === '` + user + `' &&
 		message.textContent === '` + message + `' && document.querySelector('#count').textContent === '` + count + `'`)
 }
 
-// P4: what a visitor sees whose session is over, with each library.
+// P4: these are the pages that a visitor sees after the session has ended, with each library.
 func TestLibrariesAfterTheEnd(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		for library := range libraries {
@@ -70,7 +70,7 @@ func TestLibrariesAfterTheEnd(t *testing.T) {
 	})
 }
 
-// P4: two clicks on "Log in" are a login.
+// P4: two clicks on "Log in" log the visitor in.
 func TestLibrariesWithADoubleClick(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		for library := range libraries {
@@ -87,8 +87,8 @@ func TestLibrariesWithADoubleClick(t *testing.T) {
 	})
 }
 
-// P4: a write that crosses a login in another tab is refused in the background. Then the page is shown anew, or a
-// script tries once more.
+// P4: a write in the background that crosses a login in another tab is refused. Then the page is loaded again, or
+// a script tries once more.
 func TestLibrariesThatCrossALogin(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		for library, count := range map[string]string{"htmx": "1", "turbo": "1", "script": "2", "worker": "1", "plain": "1"} {

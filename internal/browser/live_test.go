@@ -24,7 +24,7 @@ func twoDevices(t *testing.T, page string) (laptop, phone *tab) {
 	return laptop, phone
 }
 
-// stays marks the page, and the function that it returns checks that the tab still shows it.
+// stays marks the page. The function that it returns checks that the tab still shows that page.
 func (b *tab) stays() (check func()) {
 	b.t.Helper()
 	js[bool](b, `window.marked = true`)
@@ -36,7 +36,8 @@ func (b *tab) stays() (check func()) {
 	}
 }
 
-// The line of the page goes out when its session is ended from another window, and the page offers to sign in again.
+// The page's live line goes out when its session is ended from another window, and the page offers to sign in
+// again.
 func TestTheLiveLineGoesOut(t *testing.T) {
 	t.Parallel()
 	page := demotest.Start(t).URL
@@ -70,8 +71,8 @@ func TestTheLiveLineGoesOut(t *testing.T) {
 	}
 }
 
-// A page that nobody sees has no stream. When it is seen again, it says what has happened meanwhile. If the server stops,
-// the page says so, too.
+// A hidden page has no stream. When it is shown again, it reports what has happened meanwhile. If the server
+// stops, the page says so, too.
 func TestALivePageThatNobodySees(t *testing.T) {
 	t.Parallel()
 	demo := demotest.Start(t)
@@ -96,7 +97,7 @@ func TestALivePageThatNobodySees(t *testing.T) {
 	phone.shows(`#live[data-state="away"]`)
 }
 
-// Devices come and go in the list of an open page.
+// The list of an open page shows devices as they come and go.
 func TestTheLiveListOfDevices(t *testing.T) {
 	t.Parallel()
 	page := demotest.Start(t).URL
@@ -123,8 +124,8 @@ func TestTheLiveListOfDevices(t *testing.T) {
 	check()
 }
 
-// The first page says who is signed in. If the session was ended elsewhere, it says so at the next click, and the
-// counter goes on at once, also after a reload.
+// The first page shows who is signed in. If the session was ended elsewhere, the page says so at the next click.
+// The counter continues at once, also after a reload.
 func TestDevicesAndTheCounter(t *testing.T) {
 	t.Parallel()
 	page := demotest.Start(t).URL
@@ -153,7 +154,7 @@ func TestDevicesAndTheCounter(t *testing.T) {
 	laptop.shows("#over")
 }
 
-// Both pages fit a phone, whatever they show, and a finger can tap all that can be tapped.
+// Both pages fit a phone, whatever they show, and everything that can be tapped is large enough for a finger.
 func TestDevicesAndCounterFitAPhone(t *testing.T) {
 	for _, width := range []int64{320, 390} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -175,14 +176,14 @@ func TestDevicesAndCounterFitAPhone(t *testing.T) {
 					b.suitsAFinger("sure-" + name[:1])
 					b.open(page)
 					b.shows("#who:not(:empty)")
-					if name == "ann" { // once, since it takes a while
+					if name == "ann" { // only once, since it takes a while
 						b.fire()
 					}
 					b.suitsAFinger("home-" + name[:1])
 					b.press("nav a")
 					b.shows(`#live[data-state="on"]`)
 					other.shows(".device:not([data-this])")
-					other.endAll() // so that it can sign in as the next one
+					other.endAll() // so that the browser can sign in as the next user
 					b.shows("#over")
 					b.suitsAFinger("over-" + name[:1])
 				}

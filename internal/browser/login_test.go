@@ -9,10 +9,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// P4: a login does not depend on the previous session. So it succeeds however often it is tried, even if
+// P4: a login does not depend on the previous session. So it succeeds however often the visitor tries, even if
 // responses were lost.
 
-// At the second click the browser cancels the first request, and so loses the cookie of the login that
+// At the second click the browser cancels the first request, and so loses the cookie of that login, which
 // succeeded.
 func TestADoubleClickOnLogInIsALogin(t *testing.T) {
 	t.Parallel()
@@ -52,10 +52,10 @@ func TestTheStopButtonDuringALogin(t *testing.T) {
 			b.do(chromedp.Stop())
 			hungUp(t, first)
 			check.letGo()
-			after.wait() // it is saved, and no browser has the cookie
+			after.wait() // the login is saved, but no browser has its cookie
 			after.letGo()
 
-			check.letGo() // the next one may pass
+			check.letGo() // the next login may pass
 			after.letGo()
 			if status := b.press(next); status != 200 {
 				t.Errorf("%s leads to a %d", next, status)
@@ -89,7 +89,7 @@ func TestTheLostAnswerOfALogin(t *testing.T) {
 
 			next(b, s.url)
 			b.shows("#login")
-			if js[string](b, `document.body.dataset.user`) == "" { // it was no second login
+			if js[string](b, `document.body.dataset.user`) == "" { // next was no second login
 				b.press("#login")
 			}
 			b.showsUser("ann")
@@ -117,7 +117,7 @@ func TestAFormOnAnotherSiteLogsNobodyIn(t *testing.T) {
 				t.Errorf("the form leads to a %d, want 403", status)
 			}
 			b.open(s.url)
-			if unprotected { // this shows the purpose of the protection
+			if unprotected { // shows what the protection is for
 				b.showsUser("mallory")
 			} else {
 				b.showsUser("ann")

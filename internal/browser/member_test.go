@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// P4: no response but that of another login, of a renewal or of a logout takes a login away, however late it comes.
+// P4: no response takes a login away, however late it arrives, except those of another login, of a renewal and of
+// a logout.
 
 const often = 20
 
-// The visitor's first page has a script that writes. It was sent before there was any cookie, and is answered after
-// the login.
+// The visitor's first page has a script that writes. Its request was sent before there was any cookie, and is
+// answered after the login.
 func TestTheFirstScriptDoesNotUndoALogin(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		s, b := openShop(t, opening{}), newVisitorIn(t, browser)
@@ -28,8 +29,8 @@ func TestTheFirstScriptDoesNotUndoALogin(t *testing.T) {
 	})
 }
 
-// A page sends a beacon when it is left by the logout. The beacon comes without a cookie, and is answered after the
-// next login.
+// The logout makes a page send a beacon as it is left. The beacon has no cookie, and is answered after the next
+// login.
 func TestABeaconOfThePageBeforeDoesNotUndoALogin(t *testing.T) {
 	beacons := []string{
 		`navigator.sendBeacon('/cart')`,
@@ -52,7 +53,7 @@ func TestABeaconOfThePageBeforeDoesNotUndoALogin(t *testing.T) {
 	})
 }
 
-// wantNoCookie waits for a request.
+// wantNoCookie waits for a request, which must have no cookie.
 func wantNoCookie(t *testing.T, at *stop) {
 	t.Helper()
 	if sent := at.wait().Cookies(); len(sent) > 0 {
@@ -102,11 +103,11 @@ func TestRememberMeIsNotInherited(t *testing.T) {
 		b.press("#login-for-long")
 		b.showsUser("mallory")
 		if got := lasting(); !slices.Equal(got, []string{"session-login"}) {
-			t.Errorf("%q last after the login of mallory, want the member's cookie", got)
+			t.Errorf("%q outlast the browser after the login of mallory, want the member's cookie", got)
 		}
 		b.logIn()
 		if got := lasting(); len(got) > 0 {
-			t.Errorf("%s lasts after the login of ann", strings.Join(got, " and "))
+			t.Errorf("%s outlasts the browser after the login of ann", strings.Join(got, " and "))
 		}
 	})
 }

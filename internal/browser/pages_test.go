@@ -18,7 +18,7 @@ func (s *shop) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		sess := session.FromContext(r.Context())
-		if _, ok := session.Get[string](sess, "token"); !ok { // of the form below
+		if _, ok := session.Get[string](sess, "token"); !ok { // the token of the form below
 			sess.Set("token", rand.Text())
 		}
 		s.show(w, r, "")
@@ -83,9 +83,9 @@ func (s *shop) pages() http.Handler {
 	return mux
 }
 
-// commitInOrder commits a login after its work. Of a double click the first login is committed first: it is the one whose
-// connection the browser has closed. On a busy machine it could come last. Then the browser would come back with the
-// older session, and both would live.
+// commitInOrder commits a login after its work. In a double click the browser closes the connection of the first
+// login, and this one is committed first. On a busy machine it could be committed last. Then the browser would
+// come back with the older session, and both would live.
 func (s *shop) commitInOrder(ctx context.Context, sess *session.Session) {
 	s.logins.Add(1)
 	defer s.logins.Add(-1)

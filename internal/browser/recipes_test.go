@@ -13,8 +13,8 @@ import (
 // A page may send its forms by htmx, by Turbo, by a script or through a service worker. The recipes are all that a
 // program needs for that.
 
-// answerError is an Options.OnError. A write in the background has crossed a login, whose cookie the browser has by
-// now: it shows the page anew.
+// answerError is an Options.OnError. If a write in the background has crossed a login, whose cookie the browser
+// has by now, it loads the page again.
 func answerError(w http.ResponseWriter, r *http.Request, err error) {
 	status := middleware.Status(err)
 	switch html := strings.Contains(r.Header.Get("Accept"), "text/html"); {
@@ -34,7 +34,7 @@ func membersOnly(next http.HandlerFunc) http.HandlerFunc {
 		switch {
 		case s.User() != "":
 			next(w, r)
-		case r.Header.Get("HX-Request") != "": // which would put the login's page into this one
+		case r.Header.Get("HX-Request") != "": // htmx would put the login's page into this one
 			s.Set("message", "Please log in.")
 			w.Header().Set("HX-Redirect", login)
 		default:
@@ -44,9 +44,9 @@ func membersOnly(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// sendingScript sends the page's forms. After a 409 it tries once more. It follows no redirect: fetch would show the
-// next page, and its message, to nobody. It ignores a second click: the reload would drop the second answer, which may
-// be the one with the cookie.
+// sendingScript sends the page's forms. After a 409 it tries once more. It does not follow redirects: fetch would
+// load the next page, and its message would be lost. It ignores a second click: the reload would drop the second
+// response, which may be the one with the cookie.
 const sendingScript = `
 	onsubmit = async (e) => {
 		e.preventDefault();

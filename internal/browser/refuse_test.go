@@ -8,8 +8,8 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// P4: with RefuseLogin a double click on "Log in" shuts nobody out. The browser drops the first answer, and the
-// session whose cookie was in it gives way to that of the second.
+// P4: with RefuseLogin a double click on "Log in" does not lock the visitor out. The browser drops the first
+// response. The session whose cookie it had gives way to the session of the second response.
 func TestADoubleClickWithRefuseLogin(t *testing.T) {
 	inEachBrowser(t, func(t *testing.T, browser string) {
 		s := openShop(t, opening{options: func(o *middleware.Options) { o.MaxSessions, o.RefuseLogin = 1, true }})
@@ -23,7 +23,7 @@ func TestADoubleClickWithRefuseLogin(t *testing.T) {
 				if err := b.mouse(apart*time.Millisecond, button, button); err != nil {
 					t.Fatal(err)
 				}
-				b.until(`['/', '/login'].includes(location.pathname) && ` + pageEnded) // or else it is between two pages
+				b.until(`['/', '/login'].includes(location.pathname) && ` + pageEnded) // otherwise it is between two pages
 				if status := b.status(); status != 200 {
 					t.Fatalf("after %d clicks %d ms apart: the page is a %d", i, apart, status)
 				}
@@ -34,8 +34,8 @@ func TestADoubleClickWithRefuseLogin(t *testing.T) {
 	})
 }
 
-// hasOneSession waits until ann has only the session of this browser. A login whose answer the browser has dropped may
-// still be under way.
+// hasOneSession waits until ann has only the session of this browser. A login whose response the browser has
+// dropped may still be under way.
 func (b *tab) hasOneSession(s *shop, when string) {
 	b.t.Helper()
 	for begun := time.Now(); ; {

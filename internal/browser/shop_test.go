@@ -25,8 +25,8 @@ const host = "shop.localhost"
 // A shop is an ordinary application with sessions.
 type shop struct {
 	*watch
-	url    string // as its visitors see it
-	direct string // for programs that do not know the name
+	url    string // as visitors see it
+	direct string // for programs that cannot resolve that name
 	client *http.Client
 	redis  *redistest.Server
 	log    *logtest.Buffer
@@ -34,17 +34,17 @@ type shop struct {
 	sessions *middleware.Sessions
 
 	charges atomic.Int32  // of the visitor's card
-	work    time.Duration // that a login takes
-	logins  atomic.Int32  // at work
+	work    time.Duration // how long a login takes
+	logins  atomic.Int32  // that are at work
 }
 
 // An opening says in which unusual way a shop is opened.
 type opening struct {
-	tls         bool // and with the default cookie
-	unprotected bool // against requests from other sites
+	tls         bool // with TLS, and with the default cookie
+	unprotected bool // without protection against requests from other sites
 	buffer      int
-	redis       *redistest.Server         // of another process of the shop; nil: its own
-	options     func(*middleware.Options) // changes them
+	redis       *redistest.Server         // that of another process of the shop; nil: its own
+	options     func(*middleware.Options) // changes the options
 }
 
 func openShop(t *testing.T, o opening) *shop {
@@ -83,7 +83,7 @@ func openShop(t *testing.T, o opening) *shop {
 	return s
 }
 
-// visit opens a shop in a visitor's first tab.
+// visit opens a shop in the first tab of a visitor.
 func visit(t *testing.T, o opening) (s *shop, b *tab) {
 	t.Helper()
 	return visitIn(t, "chromium", o)
@@ -96,7 +96,7 @@ func visitIn(t *testing.T, browser string, o opening) (s *shop, b *tab) {
 	return s, b
 }
 
-// twoTabs opens a shop in two tabs of a visitor, and forgets the responses.
+// twoTabs opens a shop in two tabs of a visitor, and forgets the responses so far.
 func twoTabs(t *testing.T, loggedIn bool) (s *shop, b, other *tab) {
 	t.Helper()
 	s, b = visit(t, opening{})
@@ -116,7 +116,7 @@ func (b *tab) logIn() {
 	b.showsUser("ann")
 }
 
-// showsUser waits until the page says who is logged in; "": no user.
+// showsUser waits until the page says that user is logged in, or nobody if user is "".
 func (b *tab) showsUser(user string) {
 	b.t.Helper()
 	b.shows(`body[data-user="` + user + `"]`)
@@ -143,7 +143,7 @@ func named(server *httptest.Server) (url string) {
 	return strings.Replace(server.URL, "127.0.0.1", host, 1)
 }
 
-// end ends a session from elsewhere, as another process does for "log me out everywhere".
+// end ends a session from another process, as "log me out everywhere" does.
 func (s *shop) end(t *testing.T, id string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -14,16 +14,16 @@ import (
 	"github.com/coder/websocket"
 )
 
-// P16: an open page learns that its session has ended, by its stream of events and by its websocket, whatever ends the
-// session, in another process. Both streams are those of the guide.
+// P16: an open page learns by its stream of events, and by its websocket, that another process has ended its
+// session, whatever ended it. Both streams are those of the guide.
 
-// soon is how long a session that times out has left. Before that, all that the test needs is open.
+// soon is how much time is left to a session that times out. Everything that the test needs is open before that.
 const soon = time.Second
 
-// endings are what may end the session that the page in b has open. The other process is there.
+// endings are the ways in which the session that the page in b has open may end. there is the other process.
 var endings = map[string]struct {
 	options func(*middleware.Options)                                                // of the other process
-	end     func(t *testing.T, browser string, b *tab, there *shop) (ends time.Time) // not after the session's end
+	end     func(t *testing.T, browser string, b *tab, there *shop) (ends time.Time) // ends: not after the session's end
 }{
 	"Destroy, in another tab": {end: func(_ *testing.T, _ string, b *tab, there *shop) time.Time {
 		other := b.another()
@@ -54,7 +54,8 @@ var endings = map[string]struct {
 			return sent
 		},
 	},
-	// The last use decides how long a session has left. So it is long until then, however slow the browser is.
+	// The last use decides how much time is left to a session. So that is long until then, however slow the
+	// browser is.
 	"the idle timeout": {
 		options: func(o *middleware.Options) { o.TTL = soon },
 		end: func(_ *testing.T, _ string, b *tab, there *shop) time.Time {
@@ -100,9 +101,9 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 				pricesOver.wait()
 				here.answered("GET /prices: 101", "GET /events: 200", "GET /events: 204")
 
-				// The promise is two seconds, which tests in fake time check exactly. In a browser on a busy machine any
-				// bound would fail by chance, and nothing but its session's end ends a stream within the patience of a
-				// test. So the times are only reported. They include the request that ends the session.
+				// The promise is two seconds, which tests in fake time check exactly. In a browser on a busy
+				// machine any bound would fail by chance. Nothing but the end of its session ends a stream while
+				// a test waits, so the times are only reported. They include the request that ends the session.
 				for stream, told := range map[string]string{"events": "eventsEnded", "prices": "pricesEnded"} {
 					at := js[int64](b, `Number(document.body.dataset.`+told+` ?? 0)`)
 					if at == 0 {
@@ -110,7 +111,7 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 						continue
 					}
 					after := time.UnixMilli(at).Sub(ends).Round(time.Millisecond)
-					if after < -soon/2 { // more than clocks differ
+					if after < -soon/2 { // clocks do not differ by so much
 						t.Errorf("the page was told %v before the session's end that its %s have ended", -after, stream)
 					}
 					t.Logf("the page was told after %v that its %s have ended", after, stream)
@@ -144,7 +145,7 @@ func (s *shop) streams(mux *http.ServeMux) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		events := eventsOf(r.Context(), user)
-		for http.NewResponseController(w).Flush() == nil { // at first, to open the stream
+		for http.NewResponseController(w).Flush() == nil { // first, to open the stream
 			select {
 			case event := <-events:
 				fmt.Fprintf(w, "data: %s\n\n", event)
@@ -179,15 +180,15 @@ func (s *shop) streams(mux *http.ServeMux) {
 	})))
 }
 
-// eventsOf returns the events for a user. There is one, which also says how soon the EventSource connects again: by
-// itself it would wait for seconds.
+// eventsOf returns the events for a user. There is one. It also tells the EventSource to connect again soon,
+// instead of after seconds.
 func eventsOf(_ context.Context, user string) <-chan string {
 	events := make(chan string, 1)
 	events <- "Hello " + user + "\nretry: 100"
 	return events
 }
 
-// answerPrices answers each message.
+// answerPrices replies to each message.
 func answerPrices(ctx context.Context, conn *websocket.Conn) {
 	for {
 		kind, product, err := conn.Read(ctx)
@@ -200,7 +201,7 @@ func answerPrices(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// live says what it knows of both streams: each is open when a message has come.
+// live is a page that shows the state of both streams. Each is open when a message has arrived.
 var live = template.Must(template.New("live").Parse(`<!DOCTYPE html>
 <html lang="en"><title>Live</title><link rel="icon" href="data:,">
 <body data-session="{{.}}">

@@ -17,18 +17,18 @@ const patience = 30 * time.Second
 type tab struct {
 	t *testing.T
 	driver
-	pages int // that leads has left
+	pages int // how many pages leads has left
 }
 
-// A driver is what each browser has of its own.
+// A driver is what differs between the browsers.
 type driver interface {
 	// load shows a page, and waits until it is loaded.
 	load(url string) error
 	// mouse clicks at these places, one after the other, with pauses.
 	mouse(pause time.Duration, at ...point) error
-	// eval returns the string that a script has promised.
+	// eval returns the string with which the script's promise is fulfilled.
 	eval(script string) (string, error)
-	// cookies returns those that belong to the page's site.
+	// cookies returns the cookies of the page's site.
 	cookies() ([]cookie, error)
 	// window opens one more window of the same visitor.
 	window(t *testing.T) (driver, error)
@@ -70,7 +70,7 @@ func inEachBrowser(t *testing.T, test func(t *testing.T, browser string)) {
 	}
 }
 
-// another opens one more tab of the visitor: a window, since a tab in the background paints nothing.
+// another opens one more tab of the visitor. It is a window, since a tab in the background paints nothing.
 func (b *tab) another() *tab {
 	b.t.Helper()
 	d, err := b.window(b.t)
@@ -103,7 +103,7 @@ const pageEnded = `['interactive', 'complete'].includes(document.readyState)`
 // there is no response. A page that was cut off never ends.
 func (b *tab) leads(step func()) (status int) {
 	b.t.Helper()
-	b.pages++ // a page that was kept has the number of an earlier one
+	b.pages++ // a page that the browser has kept has an earlier number
 	js[int](b, fmt.Sprintf(`window.leaving = %d`, b.pages))
 	step()
 	b.until(fmt.Sprintf(`window.leaving !== %d && `, b.pages) + pageEnded)
@@ -116,7 +116,7 @@ func (b *tab) press(selector string) (status int) {
 	return b.leads(func() { b.click(selector) })
 }
 
-// click does not wait for a page.
+// click clicks on an element, without waiting for a page.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.clickAt(b.find(selector))
@@ -175,8 +175,8 @@ func (b *tab) shows(selector string) {
 	b.until(`document.querySelector('` + selector + `')?.checkVisibility()`)
 }
 
-// until waits until a condition is true, on this page or on the next one. The page tells of each change of its
-// elements; what else changes, such as a variable, is noticed a little later.
+// until waits until a condition is true, on this page or on the next one. The page reports each change of its
+// elements. Other changes, such as that of a variable, are noticed a little later.
 func (b *tab) until(condition string) {
 	b.t.Helper()
 	script := `new Promise(done => {
@@ -190,7 +190,7 @@ func (b *tab) until(condition string) {
 	var answer string
 	var err error
 	for begun := time.Now(); time.Since(begun) < patience; {
-		// A page that is left while it is asked may give an error.
+		// If the page is left meanwhile, the script may fail.
 		if answer, err = b.eval(script); answer == "yes" {
 			return
 		}

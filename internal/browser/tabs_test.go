@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// P4: what happens in one tab when another ends the session that both share.
+// P4: one tab ends the session that another tab shares.
 
-// Requests of the other tab wait for the logout, if they were sent before it, with the cookie of the
-// session that ends.
+// Requests of the other tab wait for the logout, if they were sent before it, with the cookie of the session that
+// ends.
 func TestALogoutInAnotherTab(t *testing.T) {
 	t.Parallel()
 	t.Run("then a fetch", func(t *testing.T) {
@@ -36,19 +36,19 @@ func TestALogoutInAnotherTab(t *testing.T) {
 		b.click("#home")
 		before.wait()
 		before.letGo()
-		before.letGo() // and the request to which the logout leads
+		before.letGo() // the request to which the logout leads
 		logout.letGo()
 		b.showsUser("")
 		other.showsUser("")
 
-		before.letGo() // and now that of the login
+		before.letGo() // the request to which the login leads
 		b.logIn()
 		s.neverAnswered("409")
 	})
 }
 
-// A login moves the session of a fetch. The fetch is refused, and does not undo the login, though its response
-// comes later.
+// A login moves the session of a fetch. The fetch is refused, and does not undo the login, although its response
+// arrives later.
 func TestALoginInAnotherTab(t *testing.T) {
 	t.Parallel()
 	s, b, other := twoTabs(t, false)
@@ -67,8 +67,8 @@ func TestALoginInAnotherTab(t *testing.T) {
 	}
 }
 
-// A visitor goes to a page that writes, while logging in in another tab. The page begins a guest's session. The
-// guest's cookie does not take the place of the member's, whichever of the two responses comes last.
+// In one tab a visitor goes to a page that writes, and logs in in another tab meanwhile. The page begins a guest's
+// session. The guest's cookie does not replace the member's, whichever response arrives last.
 func TestANavigationThatCrossesALogin(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"the login", "the navigation"} {
@@ -83,7 +83,7 @@ func TestANavigationThatCrossesALogin(t *testing.T) {
 			other.click("#login")
 			login.wait()
 			b.click("#link")
-			before.wait() // with the cookie from before the login
+			before.wait() // its cookie is from before the login
 			before.letGo()
 			login.letGo()
 			answered.wait()

@@ -11,7 +11,7 @@ import (
 // A sibling domain can set cookies for the shop's domain, unless their name begins with __Host-. The shop
 // gets both cookies: the one with the longer path first, and then the older one.
 
-// A genuine cookie whose session has ended hides no visitor's own cookie.
+// A genuine cookie whose session has ended does not hide the visitor's own cookie.
 func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*shop, *http.Cookie){
@@ -38,8 +38,8 @@ func TestATossedCookieThatIsDeadShutsNobodyOut(t *testing.T) {
 	}
 }
 
-// A live cookie counts if the browser sends it first: the visitor sees the attacker's account there. The
-// log says so, and __Host- is the defence.
+// If the browser sends a live cookie first, that one counts: the visitor sees the attacker's account. The log
+// reports that, and __Host- is the defence.
 func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, opening{})
@@ -57,7 +57,7 @@ func TestATossedCookieThatIsAliveIsReported(t *testing.T) {
 	b.showsUser("mallory")
 	foreign := idOf(b)
 	if len(s.log.Lines("level=WARN", own, foreign)) == 0 {
-		t.Errorf("the log names not both %s and %s:\n%s", foreign, own, s.log)
+		t.Errorf("the log does not name both %s and %s:\n%s", foreign, own, s.log)
 	}
 	b.open(s.url)
 	b.showsUser("ann")

@@ -17,15 +17,15 @@ import (
 // A watch sees a site's requests and responses, and can stop them.
 type watch struct {
 	t      *testing.T
-	closed context.Context // closed at the end of the test, so that all requests go on
+	closed context.Context // ends with the test, so that all stopped requests go on
 
-	losesLogins atomic.Bool // their responses are lost
+	losesLogins atomic.Bool // the responses of logins are lost
 
 	mu      sync.Mutex
 	stops   map[string]*stop
 	answers []string
 	active  map[net.Conn]bool // connections with a request that has no response yet
-	cuts    int               // of those, closed
+	cuts    int               // how many of these were closed
 }
 
 func newWatch(t *testing.T) *watch {
@@ -79,7 +79,7 @@ func (w *watch) note(answer string) {
 	}
 }
 
-// answered checks the responses since its last call, in any order.
+// answered checks which responses were sent since its last call, in any order.
 func (w *watch) answered(want ...string) {
 	w.t.Helper()
 	got := slices.Sorted(slices.Values(w.forgetAnswers()))
