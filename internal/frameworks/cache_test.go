@@ -42,7 +42,7 @@ var personal = map[string]http.HandlerFunc{
 	},
 	"/lazy": func(w http.ResponseWriter, r *http.Request) {
 		_, _ = session.Start(r.Context())
-		w.WriteHeader(http.StatusOK) // chi's Compress is confused by a Flush without it
+		w.WriteHeader(http.StatusOK) // without this, a Flush confuses chi's Compress
 		_ = http.NewResponseController(w).Flush()
 		fmt.Fprint(w, who(r))
 	},
@@ -95,7 +95,7 @@ func pages() *http.ServeMux {
 		w.Header().Set("Cache-Control", "public, max-age=600")
 		fmt.Fprint(w, who(r))
 	})
-	handle("/accel", func(w http.ResponseWriter, r *http.Request) { // nginx obeys this first
+	handle("/accel", func(w http.ResponseWriter, r *http.Request) { // for nginx this comes first
 		w.Header().Set("X-Accel-Expires", "600")
 		fmt.Fprint(w, who(r))
 	})
@@ -106,7 +106,7 @@ func pages() *http.ServeMux {
 // A cached is a site behind nginx, with three visitors.
 type cached struct {
 	*site
-	ann, bob, nobody *visitor // nobody is not logged in
+	ann, bob, nobody *visitor // nobody is a visitor who is not logged in
 }
 
 // eachCached runs a test with each way to compress.
@@ -150,8 +150,8 @@ func TestACacheShowsNobodyAnothersPage(t *testing.T) {
 		for path := range personal {
 			c.shows(t, path)
 		}
-		if !strings.HasSuffix(t.Name(), "chi's_outside") { // it adds a second line to Vary: the guide says so
-			c.shows(t, "/accel") // kept or not
+		if !strings.HasSuffix(t.Name(), "chi's_outside") { // that compressor adds a second line to Vary: the guide says so
+			c.shows(t, "/accel") // whether nginx keeps the page or not
 			c.shows(t, "/public")
 			if a := c.ann.get("/public"); a.Header.Get("X-Cache") != "HIT" {
 				t.Errorf("%v", a.Header)
@@ -166,8 +166,8 @@ func TestACacheShowsNobodyAnothersPage(t *testing.T) {
 	})
 }
 
-// A response that sets the cookie is never kept, even if nginx is told to ignore Set-Cookie, or how long
-// to keep the page. Nor is an error: the next request gets a fresh response.
+// A response that sets the cookie is never kept, even if nginx is told to ignore Set-Cookie, or how long to keep
+// the page. An error is not kept either: the next request gets a fresh response.
 func TestACacheKeepsNoCookieAndNoError(t *testing.T) {
 	eachCached(t, func(t *testing.T, c cached) {
 		first := c.nobody.get("/visit")
@@ -179,7 +179,7 @@ func TestACacheKeepsNoCookieAndNoError(t *testing.T) {
 		c.redis.Stop(t)
 		c.ann.get("/at-once").want(t, 503, "*")
 		c.redis.Restart(t)
-		c.ann.get("/at-once").want(t, 200, "user=;") // it has forgotten her
+		c.ann.get("/at-once").want(t, 200, "user=;") // the session has no user any more
 		c.bob.get("/at-once").want(t, 200, "user=;")
 	})
 }

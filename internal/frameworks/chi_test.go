@@ -61,11 +61,11 @@ func (s *shop) chi(around ...func(http.Handler) http.Handler) http.Handler {
 	return r
 }
 
-// A mode is what sessions.Optimistic is, and such functions.
+// A mode is a function like sessions.Optimistic.
 type mode = func(http.Handler) http.Handler
 
-// chiLayouts are the ways to put the sessions into a router r that has other routers below it. below adds these, with
-// their pages in a mode.
+// chiLayouts are the ways to put the sessions into a router r that has other routers below it. below adds those
+// routers, with their pages in a mode.
 var chiLayouts = []struct {
 	name  string
 	modes func(*http.Request) middleware.Mode
@@ -100,8 +100,8 @@ func asOptions(next http.Handler) http.Handler { return next }
 
 func lazy(*http.Request) middleware.Mode { return middleware.Lazy }
 
-// P1: a second run finds its page in the routers below, wherever the sessions are. Both runs have the same pattern and
-// parameters, and so has middleware around the sessions.
+// P1: a second run finds its page in the routers below, wherever the sessions are. Both runs see the same pattern
+// and parameters, and so does middleware around the sessions.
 func TestChiFindsThePageAgain(t *testing.T) {
 	t.Parallel()
 	for _, layout := range chiLayouts {

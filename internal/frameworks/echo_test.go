@@ -60,8 +60,8 @@ func (s *shop) echo(around ...echo.MiddlewareFunc) *echo.Echo {
 	return e
 }
 
-// Behind WrapMiddleware, a panic after something was written saves nothing. But echo believes that the
-// response has begun, and adds nothing to it. The guide says so.
+// Behind WrapMiddleware, a panic after something was written saves nothing. But echo believes that the response
+// has begun, and adds nothing to it. The guide says so.
 func TestEchosMiddlewareWhereAPanicComesLate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
@@ -73,8 +73,8 @@ func TestEchosMiddlewareWhereAPanicComesLate(t *testing.T) {
 	v.get("/cart").want(t, 200, "1")
 }
 
-// Around echo, its error handler may use the session like any handler. Behind WrapMiddleware it comes too
-// late for that, which is logged. The guide says so.
+// If the sessions are around echo, its error handler may use the session like any handler. Behind WrapMiddleware
+// the error handler runs too late for that, which is logged. The guide says so.
 func TestEchosErrorHandlerAndTheSession(t *testing.T) {
 	t.Parallel()
 	apologizing := func(e *echo.Echo) *echo.Echo {
@@ -95,7 +95,7 @@ func TestEchosErrorHandlerAndTheSession(t *testing.T) {
 		return apologizing((&shop{sessions: sessions}).echo(echo.WrapMiddleware(sessions.Handler)))
 	})
 	v = newVisitor(t, inside)
-	v.post("/fail").want(t, 418, "") // the response shows nothing more: the session is saved
+	v.post("/fail").want(t, 418, "") // the session is saved by then, so the response shows nothing
 	v.get("/").want(t, 200, "hello")
 	if !strings.Contains(inside.log.String(), "session changed after it was saved") {
 		t.Errorf("the log says %s", inside.log)

@@ -12,7 +12,7 @@ import (
 	echomiddleware "github.com/labstack/echo/v4/middleware"
 )
 
-// The code of the guide's section on frameworks that does not stand in one of the programs.
+// This is the code of the guide's section on frameworks, except for the code in its programs.
 
 var (
 	st                  *store.Store

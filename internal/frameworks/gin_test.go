@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-func init() { gin.SetMode(gin.ReleaseMode) } // it prints every route
+func init() { gin.SetMode(gin.ReleaseMode) } // by default gin prints every route
 
 func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 	r := gin.New()
@@ -74,8 +74,8 @@ func (s *shop) gin(first ...gin.HandlerFunc) *gin.Engine {
 	return r
 }
 
-// If the sessions are a middleware of gin, by the usual adapter, the response bypasses them, so no cookie
-// is set. The guide says so.
+// If the sessions are a middleware of gin, by the usual adapter, the response bypasses them, so no cookie is set.
+// The guide says so.
 func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {
@@ -94,8 +94,8 @@ func TestGinsOwnMiddlewareCannotBeTheSessions(t *testing.T) {
 	}
 }
 
-// A gin context has no session, unless it is configured to use the request's context. The handler panics
-// at its first use, with a helpful text.
+// A gin context has no session, unless gin is configured to use the request's context. The handler panics at the
+// first use of the session, with a helpful text.
 func TestGinsContextIsNotTheRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, middleware.Options{}, func(sessions *middleware.Sessions) http.Handler {

@@ -20,7 +20,8 @@ func routeOfMux(r *http.Request) string {
 	return r.Method + " " + path
 }
 
-// The sessions work in gorilla/mux, and around it. In it Options.Label can ask for the route, and routes may have modes.
+// The sessions work inside gorilla/mux, and around it. Inside, Options.Label can ask for the route, and routes
+// may have modes.
 func TestMux(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -54,7 +55,7 @@ func TestMux(t *testing.T) {
 				return r
 			})
 			v := newVisitor(t, s)
-			v.post("/cart/7") // a new session is not held
+			v.post("/cart/7") // a new session, which no request holds
 			v.post("/cart/7").want(t, 200, "7 "+test.label)
 			v.get("/mode").want(t, test.mode, "*")
 			v.get("/none").want(t, 404, "*")

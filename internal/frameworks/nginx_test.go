@@ -50,8 +50,8 @@ http {
 }
 `
 
-// behindNginx starts an nginx in front of s, and returns a function that makes a browser which uses it,
-// and accepts gzip. If no nginx is installed, the test is skipped.
+// behindNginx starts an nginx in front of s. It returns a function that makes a browser, which uses the nginx and
+// accepts gzip. If no nginx is installed, the test is skipped.
 func behindNginx(t *testing.T, s *site) (newVisitor func() *visitor) {
 	t.Helper()
 	binary, err := nginxBinary()
@@ -97,8 +97,7 @@ func nginxBinary() (string, error) {
 	return "", errors.New("found no nginx: all tests behind a cache were skipped; `make modules` installs it, and NGINX may name one")
 }
 
-// Tests behind nginx are skipped if none is installed. This test fails then, so that the skips do not go
-// unnoticed.
+// Tests behind nginx are skipped if it is not installed. This test fails then, so that the skips are noticed.
 func TestNginxIsInstalled(t *testing.T) {
 	if _, err := nginxBinary(); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestTheProgramsAreShort(t *testing.T) {
 		}
 		t.Logf("%s: %d lines", name, lines)
 		if lines > most {
-			t.Errorf("%s has %d lines, and may have %d", name, lines, most)
+			t.Errorf("%s has %d lines, want at most %d", name, lines, most)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func started(t *testing.T, binary string) *visitor {
 	t.Helper()
 	r := redistest.Embedded(t)
 	var err error
-	for range 5 { // a port may be in use: then the program ends, and another one is tried
+	for range 5 { // if a port is in use, the program ends, and another port is tried
 		addr := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)) // the system assigns higher ones
 		cmd := exec.CommandContext(t.Context(), binary)
 		cmd.Env = append(os.Environ(), "ADDR="+addr, "REDIS_URL="+r.URL, "SESSION_KEY="+string(testKey), "GIN_MODE=release")
@@ -86,7 +86,7 @@ func started(t *testing.T, binary string) *visitor {
 		}
 		p.EndWith(t)
 		v := newVisitorBy(t, "http://"+addr, &http.Transport{MaxIdleConnsPerHost: 100})
-		begins := func() bool { // it is this program, and no other on the same port, if its Redis gets the session
+		begins := func() bool { // if Redis gets the session, the reply is from this program, not from another one on the port
 			return newVisitorBy(t, v.url, &http.Transport{DisableKeepAlives: true}).get("/").StatusCode == 200 && len(r.Keys(t)) > 0
 		}
 		if err = p.Await(begins); err == nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The cookie is set when the first value is stored, not before, and is then kept. No addition is lost,
-// however many come at once.
+// The cookie is set when the first value is stored, not before, and is then kept. No addition is lost, however
+// many requests come at once.
 func TestTheCookieIsSetAndKept(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
 		if a := v.get("/cart"); a.sets() || a.body != "0" && a.body != "0\n" {
-			t.Errorf("%q sets %q", a.body, a.Header["Set-Cookie"])
+			t.Errorf("the response %q sets the cookie %q", a.body, a.Header["Set-Cookie"])
 		}
 		a := v.post("/add")
 		a.want(t, 200, "1")
@@ -27,7 +27,7 @@ func TestTheCookieIsSetAndKept(t *testing.T) {
 			t.Errorf("%v", a.Header)
 		}
 		if a := v.post("/add"); a.sets() {
-			t.Errorf("set again: %v", a.Header)
+			t.Errorf("the cookie is set again: %v", a.Header)
 		}
 		var all sync.WaitGroup
 		for range 20 {
@@ -42,8 +42,8 @@ func TestTheCookieIsSetAndKept(t *testing.T) {
 	})
 }
 
-// The values that the login sets are visible on the page to which it redirects, under a new ID; the flash
-// message only once. The logout removes all of them.
+// The values that the login sets are visible on the page to which it redirects, under a new ID. The flash message
+// is shown only once. The logout removes all values.
 func TestLoginRedirectAndFlash(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
@@ -65,8 +65,8 @@ func TestLoginRedirectAndFlash(t *testing.T) {
 	})
 }
 
-// A group's guard responds instead of the handler. The framework's own responses to unknown paths pass
-// through, with a session and without.
+// The guard of a group responds instead of the handler. The framework's own responses to unknown paths arrive
+// unchanged, with and without a session.
 func TestTheFrameworksOwnAnswers(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
@@ -112,8 +112,8 @@ func TestOptimisticRoutesAreFoundAgain(t *testing.T) {
 	})
 }
 
-// A stream's first event arrives while the handler goes on, with the cookie. Meanwhile the session is
-// free.
+// The first event of a stream arrives while the handler goes on, together with the cookie. The session is free
+// meanwhile.
 func TestServerSentEvents(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
 		v := newVisitor(t, s)
@@ -147,7 +147,7 @@ func TestServerSentEvents(t *testing.T) {
 	})
 }
 
-// A websocket's session is saved before the handshake, and free while it is open.
+// The session of a websocket is saved before the handshake, and is free while the websocket is open.
 func TestWebsocket(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, _ *shop) {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
@@ -171,10 +171,10 @@ func TestWebsocket(t *testing.T) {
 	})
 }
 
-// If the framework responds with an error, the changes made before it are saved. A panic is a 500, even
-// after half of a response was written, and a response that the handler aborts is cut off: neither saves
-// anything. If the session could not be saved, or was changed after that, the response is replaced by the
-// error, whatever the framework believes to have sent.
+// If the framework responds with an error, the changes made before it are saved. A panic is a 500, even after
+// half of a response was written. A response that the handler aborts is cut off. Neither saves anything. If the
+// session could not be saved, or was changed after that, the error replaces the response, whatever the framework
+// believes to have sent.
 func TestWhatGoesWrong(t *testing.T) {
 	each(t, programs, func(t *testing.T, s *site, shop *shop) {
 		shop.lose = func() { s.loseLocks(t) }
@@ -214,8 +214,8 @@ func TestWhatGoesWrong(t *testing.T) {
 	})
 }
 
-// If the panic is recovered inside, the handler's changes until then are saved, as for any handler that
-// responds 500. The guide warns of it.
+// If the panic is recovered inside the sessions, the handler's changes until then are saved, as with any handler
+// that responds 500. The guide warns of that.
 func TestAPanicThatIsRecoveredInsideIsSaved(t *testing.T) {
 	each(t, recoveringInside, func(t *testing.T, s *site, _ *shop) {
 		v := newVisitor(t, s)
