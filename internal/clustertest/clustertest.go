@@ -139,7 +139,7 @@ func (l *lender) get(t testing.TB) *redistest.Server {
 	}
 	node := c.Nodes[0]
 	t.Cleanup(func() {
-		if !node.Answers(t) { // it was stopped, or is paused
+		if !node.Answers(t) { // the check has stopped or paused the node
 			node.Restart(t)
 		}
 		node.Do(t, "CONFIG", "SET", "maxmemory", 0)
@@ -152,12 +152,12 @@ func (l *lender) get(t testing.TB) *redistest.Server {
 	return node
 }
 
-// nameOf returns the address by which the node behind another address calls itself. A client may find out
-// that the node has another name, and leave it.
+// nameOf returns the address that the node behind another address gives as its own. A client may learn that name,
+// and use it instead.
 func nameOf(t testing.TB, address string) string {
 	t.Helper()
 	conn, err := redis.Dial("tcp", address)
-	if err != nil { // it is down
+	if err != nil { // the node is down
 		return address
 	}
 	defer conn.Close()

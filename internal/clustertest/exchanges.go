@@ -26,7 +26,7 @@ func exchangeGoesToItsNode(s *site) {
 		}
 	}
 	if !client.IsCluster() {
-		s.Error("it does not say that it is a cluster")
+		s.Error("the client does not report a cluster")
 	}
 }
 
@@ -48,9 +48,9 @@ func slotHasMoved(s *site) {
 	}
 }
 
-// While a slot is being moved, keys that exist stay at the old node, and others are at the new one. The
-// client may not know the new node: it has no slots yet. A command with keys on both nodes gets TRYAGAIN.
-// Redis says.
+// While a slot is being moved, existing keys stay at the old node, and others are at the new one. The client may
+// not know the new node, which has no slots yet. A command with keys on both nodes gets TRYAGAIN, since that is
+// Redis's rule.
 func slotIsMoving(s *site) {
 	for _, used := range []bool{false, true} {
 		for _, to := range []*redistest.Server{s.second(), s.spare} {
@@ -63,16 +63,16 @@ func slotIsMoving(s *site) {
 			for i := range 3 {
 				got := exchange(s, client, here, transport.Command{"PING", "n"}, transport.Command{"GET", here})
 				if got != "[n v]" {
-					s.Errorf("at the old node: %s", got)
+					s.Errorf("reply of the old node: %s", got)
 				}
 				got = exchange(s, client, there, transport.Command{"PING", "n"}, transport.Command{"INCR", there},
 					transport.Command{"INCR", there})
 				if want := fmt.Sprintf("[n %d %d]", 2*i+1, 2*i+2); got != want {
-					s.Errorf("at the new node: %s, want %s", got, want)
+					s.Errorf("reply of the new node: %s, want %s", got, want)
 				}
 			}
 			if got := exchange(s, client, key, transport.Command{"MGET", here, there}); !strings.Contains(got, "TRYAGAIN") {
-				s.Errorf("both: %s", got)
+				s.Errorf("with keys on both nodes: %s", got)
 			}
 			s.FinishMove(s.T, m)
 			exchange(s, client, key, transport.Command{"DEL", here, there})
@@ -81,7 +81,7 @@ func slotIsMoving(s *site) {
 	}
 }
 
-// If two nodes say of each other that they have the slot, a round trip still ends.
+// If each of two nodes says that the other has the slot, a round trip still ends.
 func redirectionsAreBounded(s *site) {
 	key, client := s.keyOf(s.first()), s.client()
 	exchange(s, client, key, transport.Command{"GET", key})
@@ -111,7 +111,7 @@ func subscribeShard(s *site) {
 		}
 		s.Move(s.T, s.Slot(s.T, channel), to)
 		if m, err := sub.Receive(); !errors.Is(err, transport.ErrMoved) {
-			s.Errorf("the slot has moved: %q, %v", m, err)
+			s.Errorf("after the slot has moved, Receive returns %q, %v", m, err)
 		}
 	}
 }

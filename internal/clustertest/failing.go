@@ -15,11 +15,11 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A master that is killed, or hangs, is replaced by its replica. Its sessions are served again as soon as
-// the cluster has done that. The keys of other masters are not affected.
+// A master that is killed, or hangs, is replaced by its replica. Its sessions are served again as soon as the
+// cluster has done that. The keys of other masters are not affected.
 func masterIsReplaced(t *testing.T, open Open) {
 	s := &site{t, redistest.NewCluster(t, 3, 1, "--cluster-node-timeout", "2000"), open, nil}
-	client := open(t, at(s.Nodes...), 3*time.Second) // so long that the third master, which is well, replies on a busy machine
+	client := open(t, at(s.Nodes...), 3*time.Second) // enough for the third master, which is healthy, to reply on a busy machine
 	other := s.keyOf(s.third())
 	for _, ending := range []struct {
 		master *redistest.Server
@@ -32,7 +32,7 @@ func masterIsReplaced(t *testing.T, open Open) {
 		for _, key := range []string{key, other} {
 			redistest.Await(t, "it is stored", func() error {
 				replies, err := client.Do(t.Context(), key, transport.Command{"SET", key, "v"}, transport.Command{"WAIT", 1, 10_000})
-				if err == nil && text(replies) != "[OK 1]" { // refused: the cluster was not well for a moment
+				if err == nil && text(replies) != "[OK 1]" { // the cluster was not ready for a moment
 					err = fmt.Errorf("the reply is %v", replies)
 				}
 				return err
@@ -54,7 +54,7 @@ func masterIsReplaced(t *testing.T, open Open) {
 			return err
 		})
 		if !replica.IsMaster(t) {
-			t.Error("it was not the replica")
+			t.Error("the replica is not the master")
 		}
 	}
 }
@@ -82,7 +82,7 @@ func sentinel(t *testing.T, open Open) {
 	})
 	redistest.Await(t, "a failover begins", func() error {
 		_, err := redistest.AskSentinel(address, "SENTINEL", "FAILOVER", redistest.MasterName)
-		return err // it may not know the replica yet
+		return err // the sentinel may not know the replica yet
 	})
 	redistest.Await(t, "the replica takes over, and the session is there", func() error {
 		err := save(t.Context(), st, "id", "new")
@@ -90,7 +90,7 @@ func sentinel(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 		if err == nil && !replica.IsMaster(t) {
-			err = errors.New("the replica is none yet")
+			err = errors.New("the replica is no master yet")
 		}
 		if err == nil { // writes that the old master accepted before it knew of the failover are lost
 			err = stored(t.Context(), st, "id", "new")

@@ -29,7 +29,8 @@ func Rights(t *testing.T, file string, topologies ...string) (all []any) {
 }
 
 // RightsSuffice checks, on one server, that Redis denies nothing to a user with the rights that the comment in a
-// file names, also to one who waits; and that store/REDIS.md has each of these rights.
+// file names, even while the user waits for a session. It also checks that store/REDIS.md has each of these
+// rights.
 func RightsSuffice(t *testing.T, open Open, file string) {
 	LeastRights(t, open, []*redistest.Server{redistest.Real(t)}, Rights(t, file, "one server", "notifications"),
 		func(_ *store.Store, live func(id string)) { live("id") })

@@ -43,8 +43,8 @@ func (s *site) must(err error) {
 	}
 }
 
-// Two processes that know different nodes change sessions of all slots at the same time, and renew them
-// into other slots. No change is lost.
+// Two processes that know different nodes change sessions of all slots at the same time, and renew them into
+// other slots. No change is lost.
 func sessionsOfAllSlots(s *site) {
 	processes := []*store.Store{s.store(at(s.first())), s.store(at(s.second(), s.third()))}
 	const sessions, changes = 12, 10
@@ -74,7 +74,7 @@ func sessionsOfAllSlots(s *site) {
 		s.must(h.Renew(s.Context(), next, h.Record.Data))
 		s.must(stored(s.Context(), processes[1], next, strings.Repeat("x", 1+2*changes)))
 		if _, err := records.Of(processes[1]).Load(s.Context(), id, records.Terms{}); !errors.Is(err, store.ErrGone) {
-			s.Errorf("the old id: %v", err)
+			s.Errorf("Load of the old id: %v", err)
 		}
 	}
 	for _, node := range s.Nodes[:3] {
@@ -84,8 +84,8 @@ func sessionsOfAllSlots(s *site) {
 	}
 }
 
-// An exclusive request takes two round trips if no other request wants the session, as on one server:
-// that many writes to the network. The client asks nothing of a node that does not have the session.
+// Without contention, an exclusive request takes two round trips, as on one server: that many writes to the
+// network. The client asks nothing of a node that does not have the session.
 func twoRoundTrips(s *site) {
 	var writes atomic.Int64
 	w := at(s.Nodes...)
@@ -98,7 +98,7 @@ func twoRoundTrips(s *site) {
 	for _, id := range ids {
 		s.must(records.Of(st).Create(s.Context(), id, []byte("old"), records.Terms{}))
 	}
-	// Now and then a client may ask a node something else, and at first Redis learns the scripts.
+	// Now and then a client may ask a node for something else, and at first Redis gets the scripts.
 	redistest.Await(s, "two writes for each request", func() error {
 		before := writes.Load()
 		for _, id := range ids {
@@ -126,8 +126,8 @@ func turns(s *site) {
 	storetest.Turns(s.T, func(testing.TB) *store.Store { return s.store(at(s.Nodes...)) })
 }
 
-// leastRights: a user with the rights that the client's page names may also follow slots. While a slot is
-// being moved, commands that only read are answered.
+// leastRights checks that a user with the rights that the client's page names may also follow slots. While a slot
+// is being moved, Redis still executes commands that only read.
 func leastRights(s *site, rights []any) {
 	LeastRights(s.T, s.open, s.Nodes, rights, func(st *store.Store, live func(id string)) {
 		live(s.idOf(s.second()))
@@ -173,7 +173,8 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 	redistest.Eventually(t, "nobody listens any more", func() bool { return !anyListens(t, nodes) })
 	for _, node := range nodes {
 		for _, refused := range node.Do(t, "ACL", "LOG").([]any) {
-			// Clients work without these: whether it is a cluster, and their own names.
+			// Clients also work without these two: asking whether Redis is a cluster, and setting their own
+			// names.
 			if what := text(refused); !strings.Contains(what, "cluster|s") && !strings.Contains(what, "client|") {
 				t.Errorf("refused: %s", what)
 			}
@@ -205,8 +206,8 @@ func deadAddresses(s *site) {
 	}
 }
 
-// One node has another password, or is stopped. The sessions of the other nodes are not affected, and its
-// own sessions give errors that say why.
+// One node has another password, or is stopped. The sessions of the other nodes are not affected. Its own
+// sessions give errors that say why.
 func oneNodeFails(s *site) {
 	for _, node := range s.Nodes {
 		node.Do(s.T, "ACL", "SETUSER", "other", "on", "resetpass", ">1", "~*", "&*", "+@all")
@@ -228,7 +229,7 @@ func oneNodeFails(s *site) {
 	first, second, third := works(s.first()), works(s.second()), works(s.third())
 	redistest.Await(s, "the second works", second)
 	redistest.Await(s, "the third works", third)
-	redistest.Await(s, "the first says that the password is wrong", func() error { // it may be too slow for that
+	redistest.Await(s, "the first says that the password is wrong", func() error { // at first the node may be too slow for that
 		err := first()
 		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "WRONGPASS") {
 			return fmt.Errorf("it says %w", err)
@@ -239,7 +240,7 @@ func oneNodeFails(s *site) {
 	defer s.third().Resume(s.T)
 	for range 3 {
 		if err := third(); !errors.Is(err, store.ErrUnavailable) {
-			s.Errorf("a node that is stopped: %v", err)
+			s.Errorf("a session on the stopped node: %v", err)
 		}
 	}
 	redistest.Await(s, "another node works", second)

@@ -22,10 +22,11 @@ type stream struct {
 	ended chan error // the cause
 }
 
-// Streams checks that the streams of one process end when another ends their sessions, and that no others end. It
-// returns the ids of the sessions.
+// Streams checks that the streams of one process end when another process ends their sessions, and that no others
+// end. It returns the ids of the sessions.
 //
-// The streams get much time, since the machine may be busy. The tests of package middleware show that it is two.
+// The streams get more than the promised two seconds, since the machine may be busy. The tests of package
+// middleware check the two seconds.
 func Streams(t *testing.T, here, there *store.Store) (ids []string) {
 	t.Helper()
 	const users = 40 // so many that their sessions are in slots of all nodes
@@ -65,10 +66,10 @@ func Streams(t *testing.T, here, there *store.Store) (ids []string) {
 			t.Fatalf("the stream of %s goes on", user(i))
 		}
 	}
-	<-time.After(1500 * time.Millisecond) // a round for the others
+	<-time.After(1500 * time.Millisecond) // a round of the watch for the others
 	for _, s := range all[users/2:] {
 		if len(s.ended) > 0 {
-			t.Errorf("a stream has ended because of %v, and its session has not", <-s.ended)
+			t.Errorf("a stream has ended because of %v, but its session has not ended", <-s.ended)
 		}
 	}
 	leave()
