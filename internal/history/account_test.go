@@ -7,7 +7,7 @@ import (
 // A tale is the history of one user, in the order in which the requests began.
 type tale []record
 
-// tell adds a request that lasts from one millisecond to another; 0: it has no end.
+// tell adds a request that lasts from one millisecond to another. If to is 0, the request has no end.
 func (s tale) tell(from, to int64, op deed, got outcome) tale {
 	got.known = to > 0
 	r := record{client: len(s), op: op, got: got, call: from * 1e6, back: to * 1e6}
@@ -49,7 +49,7 @@ func (s tale) login(from, to int64, label int, old, cookie string) tale {
 	return s.tell(from, to, deed{what: Login, label: label, cookie: old}, outcome{status: 200, cookie: cookie})
 }
 
-// Broken promises to a user, and histories that only look broken.
+// These are histories that break promises to a user, and histories that only look wrong.
 func TestCheckOfAccounts(t *testing.T) {
 	t.Parallel()
 	two := tale{}.login(1, 2, 0, "", "a").login(3, 4, 1, "", "b")
@@ -66,7 +66,7 @@ func TestCheckOfAccounts(t *testing.T) {
 		"end all, and one is alive":        {two.endAll(5, 6, "", 2).write(7, 8, "b", 1), false},
 		"end all, and one is listed":       {two.endAll(5, 6, "", 2).list(7, 8, 1), false},
 		"all but one":                      {two.endAll(5, 6, "b", 1).over(7, 8, "a").write(9, 10, "b", 1).list(11, 12, 1), true},
-		"all but one ends that, too":       {two.endAll(5, 6, "b", 1).over(7, 8, "b"), false},
+		"all but one, and that one ends":   {two.endAll(5, 6, "b", 1).over(7, 8, "b"), false},
 		"a wrong number":                   {two.endAll(5, 6, "", 1), false},
 		"one after the other":              {two.endAll(5, 20, "", 2).over(6, 7, "a").write(8, 9, "b", 1), false},
 		"in time":                          {two.endAll(5, 20, "", 2).write(6, 7, "b", 1).over(8, 9, "a"), true},
@@ -140,7 +140,7 @@ func TestARepeatedEndAll(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := l.check(true); err == nil {
-			t.Errorf("%s: it is right where nothing was lost", name)
+			t.Errorf("%s: the history is right even if no reply was lost", name)
 		}
 	}
 }

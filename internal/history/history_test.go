@@ -11,7 +11,7 @@ import (
 // A story is a history, in the order in which the requests began.
 type story []porcupine.Operation
 
-// tell adds an operation that lasts from one millisecond to another; 0: it has no end.
+// tell adds an operation that lasts from one millisecond to another. If to is 0, the operation has no end.
 func (s story) tell(from, to int, what, cookie string, got Answer) story {
 	end := time.Duration(to) * time.Millisecond
 	got.Known = to > 0
@@ -40,7 +40,7 @@ var (
 	unknown  = Answer{}
 )
 
-// Broken promises as clients see them, and histories that only look broken.
+// These are histories that break promises as clients see them, and histories that only look wrong.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		story
@@ -84,8 +84,8 @@ func TestCheck(t *testing.T) {
 		"a holder finds it logged out":   {begun.tell(3, 7, Logout, "a", done).tell(3, 8, Write, "a", refused).tell(4, 8, Read, "a", refused), true},
 		"a read is shut out":             {begun.tell(3, 4, Logout, "a", done).tell(5, 6, Read, "a", refused), false},
 		"a logout with a moved cookie":   {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "a-login=b", done).tell(9, 10, Write, "b", number(1)), false},
-		"and another one":                {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "b", done).tell(9, 10, Logout, "a-login=b", done).tell(11, 12, Write, "b", anew), true},
-		"the same, of a guest":           {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Logout, "a", done).tell(7, 8, Write, "b", number(1)), true},
+		"another logout after it":        {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", loggedIn).tell(7, 8, Logout, "b", done).tell(9, 10, Logout, "a-login=b", done).tell(11, 12, Write, "b", anew), true},
+		"a guest's moved cookie":         {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Logout, "a", done).tell(7, 8, Write, "b", number(1)), true},
 		"a script with a moved cookie":   {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", anew), false},
 		"a link with a moved cookie":     {begun.tell(3, 4, Login, "a", loggedIn).tell(5, 6, Write, "a", anew).byLink(), true},
 		"a member's login that is done":  {begun.tell(3, 4, Login, "a", members).tell(5, 6, Login, "a-login=b", Answer{Status: http.StatusNoContent, Cookie: "a-login=c"}).tell(7, 8, Login, "a-login=b", refused), true},

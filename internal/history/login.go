@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// These are logins without a response. A second click makes the browser drop the first request, which may
-// still take effect. Then the visitor has a dead cookie, and the second click begins another session.
+// Some logins get no response. A second click makes the browser drop the first request, which may still take
+// effect. Then the visitor has a dead cookie, and the second click begins another session.
 
 // click makes a login and drops it after a while, finished or not.
 func (v *Visitor) click(ctx context.Context, s *session, op Operation, url string, after time.Duration) {
@@ -26,8 +26,8 @@ func (v *Visitor) click(ctx context.Context, s *session, op Operation, url strin
 }
 
 // ownConnections returns c with connections of its own. In Go 1.26, if a request is dropped as its response
-// arrives, its connection may go to another request, which then fails with the error of the dropped one: about
-// one in 40,000.
+// arrives, its connection may go to another request. In about one of 40,000 cases that request fails with the
+// error of the dropped one.
 func ownConnections(c *http.Client) *http.Client {
 	own := *c
 	if t, ok := c.Transport.(*http.Transport); ok {

@@ -8,9 +8,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Redis may lose whole sessions: it keeps no log, is emptied, or is full and evicts keys. The model of a
-// session does not permit what a visitor sees then, so these functions check it. For a Redis that returns
-// to an earlier state, see setback.go.
+// Redis may lose whole sessions: it keeps no log, is emptied, or is full and evicts keys. The model of a session
+// does not permit what a visitor sees then, so these functions check it instead. For a Redis that returns to an
+// earlier state, see setback.go.
 
 // isEmpty reports whether a response shows that the session does not exist: a read finds nothing, or a
 // write begins another session.

@@ -89,7 +89,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 			lost++
 		}
 	}
-	if left > last { // by writes without a response
+	if left > last { // because of writes without a response
 		before = append(before, porcupine.Operation{ClientId: redis, Call: from, Return: until,
 			Input: Operation{What: Read, Cookie: cookie}, Output: Answer{Known: true, Status: http.StatusOK, N: left}})
 	}
@@ -110,7 +110,7 @@ func (b Setback) check(all []porcupine.Operation, from, until int64) (lost int, 
 	return lost, nil
 }
 
-// redis is the client of operations that no client has made.
+// redis is the client of operations that the checker adds.
 const redis = -1
 
 // counted turns a history that begins after some writes into one that begins without writes.

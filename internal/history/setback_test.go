@@ -8,8 +8,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a setback at 100 ms explains, and what it does not. A session that it spares has lost nothing,
-// whatever was left of others.
+// These are histories that a setback at 100 ms explains, and others that it does not. A session that it spares
+// has lost nothing, whatever the number that is left.
 func TestSetback(t *testing.T) {
 	t.Parallel()
 	begin := Operation{What: Begin}
@@ -29,12 +29,12 @@ func TestSetback(t *testing.T) {
 		lost   int
 		right  bool
 	}{
-		"two lost":             {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(3)), at(210, write, n(4))}, 2, true},
-		"one lost after it":    {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(4)), at(210, read, n(3))}, 2, false},
-		"one too many lost":    {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(2))}, 2, false},
-		"revived":              {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(6))}, 2, false},
-		"an empty session":     {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(0))}, 2, false},
-		"what was never there": {false, map[string]int{"c": 9}, []porcupine.Operation{at(200, read, n(9))}, 0, false},
+		"two lost":                {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(3)), at(210, write, n(4))}, 2, true},
+		"one lost after it":       {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(4)), at(210, read, n(3))}, 2, false},
+		"one too many lost":       {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(2))}, 2, false},
+		"revived":                 {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, write, n(6))}, 2, false},
+		"an empty session":        {false, map[string]int{"c": 3}, []porcupine.Operation{at(200, read, n(0))}, 2, false},
+		"a number that never was": {false, map[string]int{"c": 9}, []porcupine.Operation{at(200, read, n(9))}, 0, false},
 		"all lost": {false, nil, []porcupine.Operation{at(200, read, n(0)),
 			at(210, write, Answer{Known: true, Status: 200, N: 1, Cookie: "d"}), at(220, Operation{What: Write, Cookie: "d"}, n(2))}, 5, true},
 		"all lost, and adopted": {false, nil, []porcupine.Operation{at(200, write, n(1))}, 5, false},
@@ -71,15 +71,15 @@ func TestForgot(t *testing.T) {
 		empties int
 		right   bool
 	}{
-		"empty before the first write":           {[]event{{3, Read, a, num(0)}, {5, Write, a, num(1)}}, 0, true},
-		"gone, for reading":                      {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}}, 1, true},
-		"gone, and another begun":                {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(2)}}, 1, true},
-		"the next one has a history, too":        {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(1)}}, 1, false},
-		"a new session begins with what was old": {[]event{{3, Write, a, num(1)}, {120, Write, a, Answer{Known: true, Status: http.StatusOK, N: 2, Cookie: b}}}, 1, false},
-		"gone too early":                         {[]event{{3, Write, a, num(1)}, {50, Read, a, num(0)}}, 1, false},
-		"back":                                   {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}, {130, Read, a, num(1)}}, 1, false},
-		"still there":                            {[]event{{3, Write, a, num(1)}, {120, Write, a, num(2)}}, 0, false},
-		"a lost update before":                   {[]event{{3, Write, a, num(1)}, {10, Write, a, num(1)}}, 0, false},
+		"empty before the first write":       {[]event{{3, Read, a, num(0)}, {5, Write, a, num(1)}}, 0, true},
+		"gone, for reading":                  {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}}, 1, true},
+		"gone, and another begun":            {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(2)}}, 1, true},
+		"the next session is checked, too":   {[]event{{3, Write, a, num(1)}, {120, Write, a, lost}, {130, Write, b, num(2)}, {140, Read, b, num(1)}}, 1, false},
+		"a new session begins with old data": {[]event{{3, Write, a, num(1)}, {120, Write, a, Answer{Known: true, Status: http.StatusOK, N: 2, Cookie: b}}}, 1, false},
+		"gone too early":                     {[]event{{3, Write, a, num(1)}, {50, Read, a, num(0)}}, 1, false},
+		"back":                               {[]event{{3, Write, a, num(1)}, {120, Read, a, num(0)}, {130, Read, a, num(1)}}, 1, false},
+		"still there":                        {[]event{{3, Write, a, num(1)}, {120, Write, a, num(2)}}, 0, false},
+		"a lost update before":               {[]event{{3, Write, a, num(1)}, {10, Write, a, num(1)}}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &Visitor{Losing: true, began: time.Now()}

@@ -52,15 +52,15 @@ func (h *Streams) Open(session string) *Stream {
 	return s
 }
 
-// Close records that the context has ended. ended: because of session.ErrEnded.
+// Close records that the context has ended. ended tells whether the cause was session.ErrEnded.
 func (s *Stream) Close(ended bool) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.Over, s.Ended = time.Now(), ended
 }
 
-// End records a request that ends a session. It was sent at a time. done: it has been answered now, and has done so;
-// otherwise it may have done so, or not.
+// End records a request that ends a session, and was sent at called. If done is true, its response has just said
+// that the session has ended. Otherwise it may or may not have ended it.
 func (h *Streams) End(session string, called time.Time, done bool) {
 	h.ending(&Ending{Session: session, Called: called}, done)
 }

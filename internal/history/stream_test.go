@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What Check accepts of streams, and what it does not.
+// These are histories of streams that Check accepts, and others that it refuses.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	type play func(h *Streams)
@@ -21,23 +21,23 @@ func TestStreams(t *testing.T) {
 		play  play
 		right bool
 	}{
-		"it ends in time": {func(h *Streams) { s := h.Open("a"); logout(h, "a", true); time.Sleep(soon); s.Close(true) }, true},
-		"it ends late": {func(h *Streams) {
+		"a stream ends in time": {func(h *Streams) { s := h.Open("a"); logout(h, "a", true); time.Sleep(soon); s.Close(true) }, true},
+		"a stream ends late": {func(h *Streams) {
 			s := h.Open("a")
 			logout(h, "a", true)
 			time.Sleep(soon + time.Nanosecond)
 			s.Close(true)
 		}, false},
-		"it never ends":             {func(h *Streams) { h.Open("a"); logout(h, "a", true); time.Sleep(time.Minute) }, false},
-		"another session ends":      {func(h *Streams) { h.Open("a"); logout(h, "b", true); time.Sleep(time.Minute) }, true},
-		"it ends for nothing":       {func(h *Streams) { s := h.Open("a"); logout(h, "b", true); s.Close(true) }, false},
-		"it ends before":            {func(h *Streams) { h.Open("a").Close(true); time.Sleep(time.Nanosecond); logout(h, "a", true) }, false},
-		"its client has gone":       {func(h *Streams) { h.Open("a").Close(false) }, true},
-		"the end was not answered":  {func(h *Streams) { h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute) }, true},
-		"nor, and it ends":          {func(h *Streams) { s := h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute); s.Close(true) }, true},
-		"it begins after the end":   {func(h *Streams) { logout(h, "a", true); time.Sleep(time.Nanosecond); h.Open("a").Close(true) }, false},
-		"a guest's is not a user's": {func(h *Streams) { h.Open("a"); endAll(h); time.Sleep(time.Minute) }, true},
-		"nor does it end with it":   {func(h *Streams) { s := h.Open("a"); endAll(h); s.Close(true) }, false},
+		"a stream never ends":                   {func(h *Streams) { h.Open("a"); logout(h, "a", true); time.Sleep(time.Minute) }, false},
+		"another session ends":                  {func(h *Streams) { h.Open("a"); logout(h, "b", true); time.Sleep(time.Minute) }, true},
+		"a stream ends, its session does not":   {func(h *Streams) { s := h.Open("a"); logout(h, "b", true); s.Close(true) }, false},
+		"a stream ends before its session":      {func(h *Streams) { h.Open("a").Close(true); time.Sleep(time.Nanosecond); logout(h, "a", true) }, false},
+		"the client has gone":                   {func(h *Streams) { h.Open("a").Close(false) }, true},
+		"the end was not answered":              {func(h *Streams) { h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute) }, true},
+		"no answer, and the stream ends":        {func(h *Streams) { s := h.Open("a"); logout(h, "a", false); time.Sleep(time.Minute); s.Close(true) }, true},
+		"a stream begins after the end":         {func(h *Streams) { logout(h, "a", true); time.Sleep(time.Nanosecond); h.Open("a").Close(true) }, false},
+		"a guest's session is not a user's":     {func(h *Streams) { h.Open("a"); endAll(h); time.Sleep(time.Minute) }, true},
+		"a guest's stream ends with the user's": {func(h *Streams) { s := h.Open("a"); endAll(h); s.Close(true) }, false},
 		"the user's others stay": {func(h *Streams) {
 			h.Open("a")
 			h.Login("a", "bob", time.Now(), true)
@@ -45,7 +45,7 @@ func TestStreams(t *testing.T) {
 			endAll(h)
 			time.Sleep(time.Minute)
 		}, true},
-		"one of the user's stays": {func(h *Streams) {
+		"a stream of the user stays": {func(h *Streams) {
 			h.Open("a")
 			h.Login("a", "ann", time.Now(), true)
 			time.Sleep(time.Nanosecond)
@@ -59,7 +59,7 @@ func TestStreams(t *testing.T) {
 			h.Login("a", "ann", time.Now(), true)
 			time.Sleep(time.Minute)
 		}, true},
-		"and the stream ends": {func(h *Streams) {
+		"the login comes later, the stream ends": {func(h *Streams) {
 			s := h.Open("a")
 			endAll(h)
 			time.Sleep(time.Nanosecond)

@@ -51,8 +51,8 @@ func (v *Visitor) Summary() Summary {
 }
 
 // endedUnderWay returns how many requests without a response were under way beside a logout with an old cookie of
-// their session, which does not wait for them, or came just after it: a process may lend a session without a user once
-// more after its end.
+// their session, or came just after it. Such a logout does not wait for requests. After its end, a process may
+// once more lend a session without a user.
 func (v *Visitor) endedUnderWay() (n int) {
 	const lent = int64(time.Second)
 	for _, s := range v.sessions() {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A login with the cookie of a session that has ended begins another one. It was answered, although the visitor cannot
-// know that it did not answer for the old session. A 503 was not.
+// A login with the cookie of an ended session begins another session. It counts as answered, although the visitor
+// cannot use the response for the old session. A 503 does not count.
 func TestALoginWithADeadCookieWasAnswered(t *testing.T) {
 	t.Parallel()
 	for status, silent := range map[int]int{http.StatusNoContent: 0, http.StatusServiceUnavailable: 1} {
