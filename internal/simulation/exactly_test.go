@@ -24,7 +24,7 @@ var undiced = []overlay.Edit{
 	overlay.In("$GOROOT/src/runtime", "findRunnable").False("p.schedtick%61 == 0"),
 }
 
-// inside is an environment variable. It tells a test binary that it was built that way.
+// inside is an environment variable by which a test binary knows that it was built that way.
 const inside = "LATCHKEY_SIMULATE_EXACTLY"
 
 // exactly builds this test binary with the changed runtime, and runs its tests with the given arguments.
@@ -36,7 +36,7 @@ func exactly(args ...string) (err error) {
 	defer func() { err = cmpOr(err, os.RemoveAll(dir)) }()
 	list, err := overlay.Write(dir, undiced)
 	if err != nil {
-		return fmt.Errorf("this version of Go throws its dice elsewhere: %w", err)
+		return fmt.Errorf("this version of Go makes its random choices elsewhere: %w", err)
 	}
 	binary := filepath.Join(dir, "simulate.test")
 	build := exec.Command("go", "test", "-c", "-o", binary, "-overlay", list, ".")
@@ -63,10 +63,10 @@ func without() []string {
 	})
 }
 
-// With -exactly a seed repeats its run to the nanosecond of each message.
+// With -exactly, a seed repeats its run, and each message arrives in the same nanosecond.
 func TestASeedRepeatsItsRun(t *testing.T) {
 	if os.Getenv(inside) == "" {
-		t.Skip("only with -exactly, and without the race detector, whose scheduler throws dice")
+		t.Skip("only with -exactly, and without the race detector, whose scheduler chooses at random")
 	}
 	for s := *seed; s < *seed+100; s++ {
 		p := draw(t, s, *profile)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000_000
 	}
-	// These settings make a run the same each time; see the package comment.
+	// These settings make repeated runs the same: see the package comment.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(3 << 30)

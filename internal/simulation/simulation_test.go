@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/world"
 )
 
-// Whatever the faults, no rule is broken.
+// No rule is broken, whatever the faults.
 func TestSimulation(t *testing.T) {
 	begun, last := time.Now(), time.Now()
 	done, runs, failures, events, exchanges := 0, 0, 0, 0, 0
@@ -44,8 +44,8 @@ func TestSimulation(t *testing.T) {
 // seeds is the default number of runs of each profile.
 const seeds = 2
 
-// plans returns the plans to run: the plan of a file, the plans of all seeds while more are wanted or, if
-// no number of operations is given, those of a few seeds of each profile.
+// plans returns the plans to run: the plan of a file, or the plans of all seeds while more are wanted. If no
+// number of operations is given, it returns the plans of a few seeds of each profile.
 func plans(t *testing.T, more func() bool) iter.Seq[plan.Plan] {
 	return func(yield func(plan.Plan) bool) {
 		switch {
@@ -89,7 +89,7 @@ func draw(t *testing.T, seed uint64, profile string) plan.Plan {
 	return p
 }
 
-// hanging is printed if a run seems not to end. The -timeout flag is for the whole test.
+// hanging is printed if a run does not seem to end. The -timeout flag is for the whole test.
 const hanging = "a run hangs"
 
 // run carries out a plan, then collects garbage.

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/world"
 )
 
-// story shrinks a plan that breaks a rule, and describes what happens in the rest.
+// story shrinks a plan that breaks a rule, and describes what happens in the shrunk plan.
 func story(t *testing.T, p plan.Plan, result world.Result) string {
 	t.Helper()
 	rule := result.Violations[0].Rule
@@ -22,7 +22,7 @@ func story(t *testing.T, p plan.Plan, result world.Result) string {
 		tries++
 		return run(t, p).Broke(rule)
 	}, func() bool { return time.Since(begun) > *patience })
-	// By chance, a run may differ from the first one.
+	// By chance, a repetition may differ from the first run.
 	for range 20 {
 		if again := run(t, small); again.Broke(rule) {
 			result = again

@@ -20,7 +20,7 @@ func (h *history) bounds() {
 	for i := range h.all {
 		r := &h.all[i]
 		wait, unlocked, left := wait+r.GaveBack, 16*h.Latency+slack, exchange
-		if r.late() { // it needs a round trip more
+		if r.late() { // needs one more round trip
 			wait, unlocked = wait+exchange, 2*unlocked
 		}
 		if h.claims(r) { // that costs a round trip, and the release one more if it fails, or if Redis does not know the script
@@ -39,7 +39,7 @@ func (h *history) bounds() {
 			if r.Optimistic { // it may be refused, and then waits for the lock
 				limit += exchange + wait
 			}
-			if n := h.led(r); n > 0 { // to look for what an ID has become
+			if n := h.led(r); n > 0 { // to find out to which session an ID has moved
 				limit += time.Duration(n) * exchange
 			}
 			if h.MaxSessions > 0 && h.adds(r) { // to look which sessions have expired, to count anew, and to end one

@@ -100,7 +100,7 @@ func (h *history) used(r *Request) time.Duration {
 
 // returns judges that an ended session does not come back.
 func (h *history) returns(id string, rs []*Request) {
-	var first *Request // the first one that found or made it gone, and had finished
+	var first *Request // the first request that found or made the session gone, and had finished
 	when := time.Duration(1<<63 - 1)
 	for _, r := range rs {
 		switch {

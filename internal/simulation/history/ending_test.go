@@ -36,7 +36,7 @@ func sealed(ms int) func(r *Request) {
 	return func(r *Request) { r.Seal = at(ms) }
 }
 
-// Endings of users' sessions, broken promises about them, and histories that only look broken.
+// These are histories that break promises about endings of users' sessions, and histories that only look wrong.
 func TestCheckOfEndings(t *testing.T) {
 	const over, there = "what was ended is over", "a session is there until it ends"
 	for name, tt := range map[string]struct {
@@ -65,22 +65,22 @@ func TestCheckOfEndings(t *testing.T) {
 		"no answer, and done far too late": {begun.look(20, 22, 1).look(400, 402, 1).look(500, 502), []Ending{all(10, 12, "").unanswered()}, there},
 		"of another user":                  {begun.look(30, 32), []Ending{{Number: 100, User: "bob", Began: at(10), End: at(12), Outcome: Answered}}, there},
 
-		"one is ended":                 {begun.look(30, 32), []Ending{one(10, 12)}, ""},
-		"one is ended, and is alive":   {begun.look(30, 32, 1), []Ending{one(10, 12)}, over},
-		"one is ended twice":           {begun.look(30, 32), []Ending{one(10, 12), one(20, 22)}, over},
-		"the second end finds nothing": {begun.look(30, 32), []Ending{one(10, 12), one(20, 22).missed()}, ""},
-		"an end of nothing":            {begun.look(30, 32, 1), []Ending{one(10, 12).missed()}, there},
-		"it has another id already":    {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12).missed()}, ""},
-		"it has got another id":        {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12)}, ""},
-		"which has ended as well":      {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{one(10, 12)}, ""},
-		"which goes on":                {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{one(10, 12)}, over},
+		"one is ended":                       {begun.look(30, 32), []Ending{one(10, 12)}, ""},
+		"one is ended, and is alive":         {begun.look(30, 32, 1), []Ending{one(10, 12)}, over},
+		"one is ended twice":                 {begun.look(30, 32), []Ending{one(10, 12), one(20, 22)}, over},
+		"the second end finds nothing":       {begun.look(30, 32), []Ending{one(10, 12), one(20, 22).missed()}, ""},
+		"an end of nothing":                  {begun.look(30, 32, 1), []Ending{one(10, 12).missed()}, there},
+		"the session had moved before":       {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12).missed()}, ""},
+		"the session moves meanwhile":        {begun.write(5, 15, 1).but(sealed(9)).but(renews), []Ending{one(10, 12)}, ""},
+		"moved meanwhile, and ended as well": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{one(10, 12)}, ""},
+		"moved meanwhile, and goes on":       {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{one(10, 12)}, over},
 
-		"a new id that was ended":       {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
-		"a new id escapes":              {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},
-		"a new id of the one is spared": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, ""},
-		"or it is not":                  {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "S")}, ""},
-		"a new id long before":          {begun.write(5, 8, 1).but(sealed(6)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, over},
-		"a new id afterwards":           {begun.write(40, 50, 1).but(renews).look(60, 62).but(inT), []Ending{all(10, 12, "S")}, there},
+		"a new id that was ended":           {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
+		"a new id escapes":                  {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},
+		"a new id of the one is spared":     {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"a new id of the one is not spared": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"a new id long before":              {begun.write(5, 8, 1).but(sealed(6)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, over},
+		"a new id afterwards":               {begun.write(40, 50, 1).but(renews).look(60, 62).but(inT), []Ending{all(10, 12, "S")}, there},
 
 		"somebody else's": {begun.look(30, 32, 1).but(func(r *Request) { r.User = "bob" }), nil, "a session is its user's"},
 		"an end is slow":  {begun, []Ending{all(10, 100, "")}, "every wait is bounded"},
@@ -97,7 +97,7 @@ func TestCheckOfEndings(t *testing.T) {
 	}
 }
 
-// If replies change places, a read may get the record that another read has asked for before the end.
+// If replies change places, a read may get the record that another read had asked for before the end.
 func TestReadsMayChangePlacesAroundAnEnding(t *testing.T) {
 	const rule = "what was ended is over"
 	long := func(r *Request) { r.Open = at(25) }
@@ -107,7 +107,7 @@ func TestReadsMayChangePlacesAroundAnEnding(t *testing.T) {
 	judge(t, swaps, overlap, rule)
 	swaps.Swaps = true
 	judge(t, swaps, overlap, "")
-	judge(t, swaps, begun.look(8, 10, 1).but(readOnly).look(20, 22, 1).but(readOnly).ofAnn(), rule) // none was under way
+	judge(t, swaps, begun.look(8, 10, 1).but(readOnly).look(20, 22, 1).but(readOnly).ofAnn(), rule) // no other read was under way
 
 	loggedOut := begun.look(8, 30).but(readOnly).but(long).write(11, 12, 1).but(destroys).look(20, 22, 1).but(readOnly)
 	swaps.Endings = nil
@@ -116,8 +116,8 @@ func TestReadsMayChangePlacesAroundAnEnding(t *testing.T) {
 	judge(t, swaps, loggedOut, "what has ended does not come back")
 }
 
-// A login begins no session if it had arrived before all sessions of its user were ended. If it arrives
-// afterwards, it is not refused. An ending is done once, and in time, however late its messages come.
+// A login begins no session if it arrived before all sessions of its user were ended. If it arrives after that,
+// it is not refused. An ending is done once, and in time, however late its messages come.
 func TestCheckOfLoginsBesideEndings(t *testing.T) {
 	const over, there, out = "what was ended is over", "a session is there until it ends", "nobody is shut out"
 	logsIn := func(r *Request) {
@@ -143,34 +143,34 @@ func TestCheckOfLoginsBesideEndings(t *testing.T) {
 		but    func(t *Terms)
 		broken string
 	}{
-		"refused, since it came before":      {refusal, all(110, 112, ""), nil, ""},
-		"or while they were ended":           {refusal, all(90, 112, ""), nil, ""},
-		"or others were":                     {refusal, all(110, 112, "X"), nil, ""},
-		"refused, and nobody was ended":      {refusal, one(-2, -1).missed(), nil, out},
-		"refused, since bob's were":          {refusal, ofBob(all(110, 112, "")), nil, out},
-		"refused, though they were before":   {refusal, all(90, 98, ""), nil, out},
-		"by a process that cannot know":      {refusal, elsewhere(all(90, 98, "")), nil, ""},
-		"or does not any more":               {refusal, later(all(90, 98, "")), nil, ""},
-		"but it must have heard":             {refusal, elsewhere(all(70, 80, "")), nil, out},
-		"sooner if nothing is late":          {refusal, elsewhere(all(90, 98, "")), strict, out},
-		"in its Timeout if all is":           {refusal, elsewhere(all(40, 55, "")), hours, out},
-		"refused, and they may be ended yet": {refusal, all(40, 60, "").unanswered(), hours, ""},
-		"or not any more":                    {refusal, all(-70, -40, "").unanswered(), hours, out},
-		"refused afterwards":                 {refusal, all(140, 142, ""), nil, out},
+		"refused, since it came before":           {refusal, all(110, 112, ""), nil, ""},
+		"refused, came while they were ended":     {refusal, all(90, 112, ""), nil, ""},
+		"refused, since others were ended":        {refusal, all(110, 112, "X"), nil, ""},
+		"refused, and nobody was ended":           {refusal, one(-2, -1).missed(), nil, out},
+		"refused, since bob's were":               {refusal, ofBob(all(110, 112, "")), nil, out},
+		"refused, though they were before":        {refusal, all(90, 98, ""), nil, out},
+		"refused by a process that cannot know":   {refusal, elsewhere(all(90, 98, "")), nil, ""},
+		"refused by a process that has forgotten": {refusal, later(all(90, 98, "")), nil, ""},
+		"refused, but the process must know":      {refusal, elsewhere(all(70, 80, "")), nil, out},
+		"refused, must know without lateness":     {refusal, elsewhere(all(90, 98, "")), strict, out},
+		"refused, must know within Timeout":       {refusal, elsewhere(all(40, 55, "")), hours, out},
+		"refused, and they may be ended yet":      {refusal, all(40, 60, "").unanswered(), hours, ""},
+		"refused, and they cannot be ended yet":   {refusal, all(-70, -40, "").unanswered(), hours, out},
+		"refused afterwards":                      {refusal, all(140, 142, ""), nil, out},
 
-		"stored before, and ended":       {missing(login(110)), all(110, 112, ""), nil, ""},
-		"stored before, and not ended":   {alive(login(110)), all(110, 112, ""), nil, over},
-		"stored afterwards":              {login(114), all(110, 112, ""), nil, over},
-		"stored afterwards, perhaps":     {login(114).but(shutOut).but(unknown), all(110, 112, ""), nil, ""},
-		"stored by who has forgotten":    {alive(login(120)), all(110, 112, ""), forgets, ""},
-		"it arrived meanwhile":           {alive(login(120)), all(90, 112, ""), nil, ""},
-		"it arrived meanwhile, is ended": {missing(login(120)), all(90, 112, ""), nil, there},
-		"it may have been stored before": {missing(login(111)), all(90, 112, ""), nil, ""},
+		"stored before, and ended":         {missing(login(110)), all(110, 112, ""), nil, ""},
+		"stored before, and not ended":     {alive(login(110)), all(110, 112, ""), nil, over},
+		"stored afterwards":                {login(114), all(110, 112, ""), nil, over},
+		"stored afterwards, perhaps":       {login(114).but(shutOut).but(unknown), all(110, 112, ""), nil, ""},
+		"stored after Redis has forgotten": {alive(login(120)), all(110, 112, ""), forgets, ""},
+		"it arrived meanwhile":             {alive(login(120)), all(90, 112, ""), nil, ""},
+		"it arrived meanwhile, is ended":   {missing(login(120)), all(90, 112, ""), nil, there},
+		"it may have been stored before":   {missing(login(111)), all(90, 112, ""), nil, ""},
 
-		"a copy of the end":              {missing(login(129)), all(90, 98, ""), hours, there},
-		"a copy of a single end":         {missing(login(129)), Ending{ID: "T", Cause: Gone, Outcome: Answered, Began: at(90), End: at(98)}, hours, there},
-		"one that was late":              {missing(login(129)), all(70, 90, "").unanswered(), hours, ""},
-		"one that was late for too long": {missing(login(129)), all(10, 40, "").unanswered(), hours, there},
+		"a copy of the end":                {missing(login(129)), all(90, 98, ""), hours, there},
+		"a copy of a single end":           {missing(login(129)), Ending{ID: "T", Cause: Gone, Outcome: Answered, Began: at(90), End: at(98)}, hours, there},
+		"a late copy":                      {missing(login(129)), all(70, 90, "").unanswered(), hours, ""},
+		"a copy that is late for too long": {missing(login(129)), all(10, 40, "").unanswered(), hours, there},
 	} {
 		t.Run(name, func(t *testing.T) {
 			terms := terms()

@@ -16,10 +16,10 @@ func (h *history) gaps() {
 			continue
 		}
 		limit := h.Gap
-		if !h.Strict && (r.Optimistic || r.Again) { // at first it did not wait, but let the commit wait for the lock
+		if !h.Strict && (r.Optimistic || r.Again) { // it did not wait at first; its commit waited for the lock
 			limit += h.Timeout
 		}
-		free := from // since when no request has had it, as far as is known
+		free := from // since when no request has had the session, as far as is known
 		for _, x := range h.holders(r.Cookie) {
 			over := x.Done + h.unnoticed(x)
 			if x.Number == r.Number || over < free {
@@ -74,10 +74,10 @@ func (h *history) holders(id string) []*Request {
 // queue judges that a process serves its requests first come, first served.
 func (h *history) queue() {
 	for _, id := range h.ids() {
-		last := make([]*Request, h.Processes) // the last one served, by when it came
+		last := make([]*Request, h.Processes) // the request that each process served last, by when it came
 		for _, r := range h.holders(id) {
 			if r.New || r.Optimistic || r.Again || r.late() {
-				continue // it needed no lock, or it is unknown when it asked for the lock
+				continue // needed no lock, or nobody knows when it asked for the lock
 			}
 			before := last[r.Process]
 			if before != nil && r.Asked < before.Asked && r.Open > before.Open {

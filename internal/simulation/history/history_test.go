@@ -54,7 +54,7 @@ func optimistic(from int) func(r *Request) {
 	return func(r *Request) { r.Exclusive, r.Optimistic, r.Seal = false, true, at(from) }
 }
 
-// conflicts marks a request that must run again, or cannot.
+// conflicts marks a request that must run again, or that cannot.
 func conflicts(r *Request) { r.Outcome, r.Status, r.Cause = Refused, 0, Conflict }
 func gone(r *Request)      { r.Outcome, r.Status, r.Cause = Refused, 409, Gone }
 func inT(r *Request)       { r.Member, r.Guest, r.Cookie, r.ID = "T", "", "T", "T" }
@@ -69,7 +69,7 @@ func terms() Terms {
 		Timeout: 40 * milli, MaxWaiters: 10, Latency: milli / 10, Processes: 2}
 }
 
-// Each rule, histories that break it, and histories that look like that and do not.
+// These are histories that break each rule, and histories that only look wrong.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		story
@@ -95,60 +95,60 @@ func TestCheck(t *testing.T) {
 		"unknown, and undone":    {begun.write(10, 12, 1).but(unknown).look(20, 22, 1, 2).look(30, 32, 1), "an answer is seen by all who ask later"},
 		"seen by one who failed": {begun.write(10, 12, 1).but(refused).look(20, 22, 1, 2).but(refused), ""},
 
-		"out is out":                   {begun.look(10, 12, 1).but(destroys).look(20, 22).look(70, 72), ""},
-		"gone, and nobody ended it":    {begun.look(10, 12), "a session is there until it ends"},
-		"ended, maybe":                 {begun.look(10, 12, 1).but(destroys).but(unknown).look(20, 22), ""},
-		"ended, but not like that":     {begun.look(10, 12, 1).but(destroys).but(refused).look(20, 22), "a session is there until it ends"},
-		"an end that lost a write":     {begun.look(10, 30, 1).but(destroys).write(11, 13, 1).look(40, 42), "no update is lost"},
-		"an end that may have lost it": {begun.look(10, 30, 1).but(destroys).but(unknown).write(11, 13, 1).look(40, 42), "a session is there until it ends"},
-		"back from the dead":           {begun.look(10, 12, 1).but(destroys).look(20, 22, 1), "what has ended does not come back"},
-		"back after it was missed":     {begun.look(10, 12, 1).but(destroys).but(unknown).look(20, 22).look(30, 32, 1), "what has ended does not come back"},
-		"a login":                      {begun.write(10, 12, 1).but(renews).look(20, 22, 1, 2).but(inT), ""},
-		"the old id after a login":     {begun.write(10, 12, 1).but(renews).look(20, 22, 1), "what has ended does not come back"},
-		"a login that loses":           {begun.write(10, 12, 1).write(13, 14, 1, 2).but(renews).look(20, 22, 1, 2).but(inT), "each visitor sees its own session"},
-		"somebody else's session":      {begun.look(10, 12, 1).but(inT), "each visitor sees its own session"},
+		"out is out":                    {begun.look(10, 12, 1).but(destroys).look(20, 22).look(70, 72), ""},
+		"gone, and nobody ended it":     {begun.look(10, 12), "a session is there until it ends"},
+		"ended, maybe":                  {begun.look(10, 12, 1).but(destroys).but(unknown).look(20, 22), ""},
+		"gone, but its end was refused": {begun.look(10, 12, 1).but(destroys).but(refused).look(20, 22), "a session is there until it ends"},
+		"an end that lost a write":      {begun.look(10, 30, 1).but(destroys).write(11, 13, 1).look(40, 42), "no update is lost"},
+		"an end that may have lost it":  {begun.look(10, 30, 1).but(destroys).but(unknown).write(11, 13, 1).look(40, 42), "a session is there until it ends"},
+		"back from the dead":            {begun.look(10, 12, 1).but(destroys).look(20, 22, 1), "what has ended does not come back"},
+		"back after it was missed":      {begun.look(10, 12, 1).but(destroys).but(unknown).look(20, 22).look(30, 32, 1), "what has ended does not come back"},
+		"a login":                       {begun.write(10, 12, 1).but(renews).look(20, 22, 1, 2).but(inT), ""},
+		"the old id after a login":      {begun.write(10, 12, 1).but(renews).look(20, 22, 1), "what has ended does not come back"},
+		"a login that loses":            {begun.write(10, 12, 1).write(13, 14, 1, 2).but(renews).look(20, 22, 1, 2).but(inT), "each visitor sees its own session"},
+		"somebody else's session":       {begun.look(10, 12, 1).but(inT), "each visitor sees its own session"},
 
-		"a write after the end, answered":   {begun.look(10, 12, 1).but(destroys).write(20, 22).but(cookieless), "a write is never lost in silence"},
-		"a new session after the ended one": {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), ""},
-		"a write that is shut out":          {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), "nobody is shut out"},
-		"one that grew too old meanwhile":   {begun.write(10, 3_600_022, 1).but(gone), ""},
-		"a page that had begun to answer":   {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone), ""},
-		"one that had not":                  {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone), "nobody is shut out"},
-		"a job finds what is gone":          {begun.look(10, 12, 1).but(destroys).look(20, 22).but(gone).but(job), ""},
-		"a job does not find what is there": {begun.look(20, 22).but(gone).but(job), "a session is there until it ends"},
-		"a late change after a first write": {story{}.write(10, 12).but(anew).but(func(r *Request) { r.Status = 500 }), ""},
-		"the same, without the cookie":      {story{}.write(10, 12).but(cookieless).but(func(r *Request) { r.Status = 500 }), "a write is never lost in silence"},
-		"a refusal with a cookie":           {begun.write(10, 12, 1).but(refused).but(func(r *Request) { r.SetID = "T" }), "a refusal sets no cookie"},
+		"a write after the end, answered":              {begun.look(10, 12, 1).but(destroys).write(20, 22).but(cookieless), "a write is never lost in silence"},
+		"a new session after the ended one":            {begun.look(10, 12, 1).but(destroys).write(20, 22).but(anew), ""},
+		"a write that is shut out":                     {begun.look(10, 12, 1).but(destroys).write(20, 22).but(gone), "nobody is shut out"},
+		"a session that grew too old meanwhile":        {begun.write(10, 3_600_022, 1).but(gone), ""},
+		"a page that had begun to answer":              {begun.look(10, 12, 1).but(destroys).write(5, 22, 1).but(optimistic(15)).but(gone), ""},
+		"a page that had not begun to answer":          {begun.look(10, 12, 1).but(destroys).write(13, 22).but(optimistic(15)).but(gone), "nobody is shut out"},
+		"a job finds what is gone":                     {begun.look(10, 12, 1).but(destroys).look(20, 22).but(gone).but(job), ""},
+		"a job does not find what is there":            {begun.look(20, 22).but(gone).but(job), "a session is there until it ends"},
+		"a late change after a first write":            {story{}.write(10, 12).but(anew).but(func(r *Request) { r.Status = 500 }), ""},
+		"a late change after a first write, no cookie": {story{}.write(10, 12).but(cookieless).but(func(r *Request) { r.Status = 500 }), "a write is never lost in silence"},
+		"a refusal with a cookie":                      {begun.write(10, 12, 1).but(refused).but(func(r *Request) { r.SetID = "T" }), "a refusal sets no cookie"},
 
-		"in time":            {begun.look(50_000, 50_002, 1), ""},
-		"too late, and gone": {begun.look(70_000, 70_002), ""},
-		"gone too early":     {begun.look(50_000, 50_002), "a session is there until it ends"},
-		"too late, and here": {begun.look(70_000, 70_002, 1), "an idle session runs out"},
-		"a job is no use":    {begun.look(50_000, 50_002, 1).but(job).look(70_000, 70_002, 1), "an idle session runs out"},
-		"and needs none":     {begun.write(50_000, 50_002, 1).but(job).look(70_000, 70_002), ""},
-		"it takes no time":   {begun.look(50_000, 50_002, 1).but(job).look(55_000, 55_002), "a session is there until it ends"},
-		"its lock is in use": {begun.look(59_000, 59_002, 1).but(job).look(61_000, 61_002, 1), ""},
-		"a page is a use":    {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002, 1), ""},
-		"and put it off":     {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002), "a session is there until it ends"},
-		"one that wrote did": {begun.write(50_000, 60_002, 1).but(optimistic(60_001)).look(115_000, 115_002), "a session is there until it ends"},
+		"in time":                              {begun.look(50_000, 50_002, 1), ""},
+		"too late, and gone":                   {begun.look(70_000, 70_002), ""},
+		"gone too early":                       {begun.look(50_000, 50_002), "a session is there until it ends"},
+		"too late, and here":                   {begun.look(70_000, 70_002, 1), "an idle session runs out"},
+		"a job is no use":                      {begun.look(50_000, 50_002, 1).but(job).look(70_000, 70_002, 1), "an idle session runs out"},
+		"a job needs no session in use":        {begun.write(50_000, 50_002, 1).but(job).look(70_000, 70_002), ""},
+		"a job takes no time from the session": {begun.look(50_000, 50_002, 1).but(job).look(55_000, 55_002), "a session is there until it ends"},
+		"a job's lock keeps the session":       {begun.look(59_000, 59_002, 1).but(job).look(61_000, 61_002, 1), ""},
+		"a page is a use":                      {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002, 1), ""},
+		"a page extends the timeout":           {begun.look(50_000, 50_002, 1).but(optimistic(50_001)).look(70_000, 70_002), "a session is there until it ends"},
+		"a page that wrote extends it, too":    {begun.write(50_000, 60_002, 1).but(optimistic(60_001)).look(115_000, 115_002), "a session is there until it ends"},
 
-		"a wait":               {begun.look(10, 150, 1).but(func(r *Request) { r.Open, r.Seal = 109*milli, 149*milli }), ""},
-		"a lock given back":    {begun.look(10, 200, 1).but(func(r *Request) { r.Open, r.GaveBack = 180*milli, 100*milli }), ""},
-		"a long wait":          {begun.look(10, 200, 1).but(func(r *Request) { r.Open = 180 * milli }), "every wait is bounded"},
-		"a wait to be saved":   {begun.write(10, 200, 1).but(optimistic(12)), ""},
-		"a long one":           {begun.write(10, 500, 1).but(optimistic(12)), "every wait is bounded"},
-		"a second run":         {begun.look(10, 180, 1).but(again).but(func(r *Request) { r.Open = 175 * milli }), ""},
-		"a late one":           {begun.look(10, 200, 1).but(again).but(func(r *Request) { r.Open = 185 * milli }), "every wait is bounded"},
-		"a long commit":        {begun.look(10, 300, 1).but(func(r *Request) { r.Seal = 100 * milli }), "every wait is bounded"},
-		"a refusal comes late": {begun.look(10, 200, 1).but(refused).but(func(r *Request) { r.Open, r.Seal = 0, 0 }), "every wait is bounded"},
-		"held for too long":    {begun.write(10, 11_000, 1), "who holds for too long saves nothing"},
-		"a script that fails":  {begun.look(10, 12, 1).but(refused).but(func(r *Request) { r.Cause = Broken }), "no script fails"},
+		"a wait":                  {begun.look(10, 150, 1).but(func(r *Request) { r.Open, r.Seal = 109*milli, 149*milli }), ""},
+		"a lock given back":       {begun.look(10, 200, 1).but(func(r *Request) { r.Open, r.GaveBack = 180*milli, 100*milli }), ""},
+		"a long wait":             {begun.look(10, 200, 1).but(func(r *Request) { r.Open = 180 * milli }), "every wait is bounded"},
+		"a wait to be saved":      {begun.write(10, 200, 1).but(optimistic(12)), ""},
+		"a long wait to be saved": {begun.write(10, 500, 1).but(optimistic(12)), "every wait is bounded"},
+		"a second run":            {begun.look(10, 180, 1).but(again).but(func(r *Request) { r.Open = 175 * milli }), ""},
+		"a late second run":       {begun.look(10, 200, 1).but(again).but(func(r *Request) { r.Open = 185 * milli }), "every wait is bounded"},
+		"a long commit":           {begun.look(10, 300, 1).but(func(r *Request) { r.Seal = 100 * milli }), "every wait is bounded"},
+		"a refusal comes late":    {begun.look(10, 200, 1).but(refused).but(func(r *Request) { r.Open, r.Seal = 0, 0 }), "every wait is bounded"},
+		"held for too long":       {begun.write(10, 11_000, 1), "who holds for too long saves nothing"},
+		"a script that fails":     {begun.look(10, 12, 1).but(refused).but(func(r *Request) { r.Cause = Broken }), "no script fails"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, terms(), tt.story, tt.broken) })
 	}
 }
 
-// A session ends with its lifetime, which a login begins anew. A Renew does not.
+// A session ends with its lifetime. A login begins a new lifetime, and a Renew does not.
 func TestALoginBeginsTheLifetime(t *testing.T) {
 	minute := terms()
 	minute.TTL, minute.Lifetime = time.Hour, time.Minute
@@ -158,17 +158,17 @@ func TestALoginBeginsTheLifetime(t *testing.T) {
 		story
 		broken string
 	}{
-		"used for longer":   {begun.write(59_000, 59_002, 1).look(61_000, 61_002, 1, 2), "a session ends with its lifetime"},
-		"a login":           {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), ""},
-		"and it counts":     {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002).but(isIn), "a session is there until it ends"},
-		"a minute after it": {begun.write(59_000, 59_002, 1).but(logsIn).look(120_000, 120_002, 1, 2).but(isIn), "a session ends with its lifetime"},
-		"a Renew":           {begun.write(59_000, 59_002, 1).but(logsIn).but(func(r *Request) { r.LogsIn = "" }).look(61_000, 61_002, 1, 2).but(isIn), "a session ends with its lifetime"},
+		"used for longer":                    {begun.write(59_000, 59_002, 1).look(61_000, 61_002, 1, 2), "a session ends with its lifetime"},
+		"a login":                            {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002, 1, 2).but(isIn), ""},
+		"a login, and the session is missed": {begun.write(59_000, 59_002, 1).but(logsIn).look(61_000, 61_002).but(isIn), "a session is there until it ends"},
+		"a minute after it":                  {begun.write(59_000, 59_002, 1).but(logsIn).look(120_000, 120_002, 1, 2).but(isIn), "a session ends with its lifetime"},
+		"a Renew":                            {begun.write(59_000, 59_002, 1).but(logsIn).but(func(r *Request) { r.LogsIn = "" }).look(61_000, 61_002, 1, 2).but(isIn), "a session ends with its lifetime"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, minute, tt.story, tt.broken) })
 	}
 }
 
-// If replies change places, a read may get the record of another one that is under way in its process.
+// If replies change places, a read may get the record of another read that is under way in its process.
 func TestReadsMayChangePlaces(t *testing.T) {
 	const rule = "an answer is seen by all who ask later"
 	swaps := terms()

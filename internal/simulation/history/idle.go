@@ -13,7 +13,7 @@ func (h *history) inTime(y *Request, lives time.Duration) bool {
 		asked = y.Open
 	}
 	return h.Strict && asked+late < lives &&
-		y.Open+2*time.Millisecond < h.created(h.versionOf(y.Cookie))+h.Lifetime // the record counts whole ones
+		y.Open+2*time.Millisecond < h.created(h.versionOf(y.Cookie))+h.Lifetime // the record counts whole milliseconds
 }
 
 // versionOf returns a version of a session, or 0 if none is known.

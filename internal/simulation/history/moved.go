@@ -10,11 +10,11 @@ func (h *history) crossings() {
 	for i := range h.all {
 		r := &h.all[i]
 		switch {
-		case !r.Anew: // it begins no session, whatever has ended
+		case !r.Anew: // it may begin no session, whatever has ended
 		case r.Outcome == Answered && (r.Effect == Write || r.Effect == Renew) && h.crosses(r, h.certainlyMoved):
 			h.broken("who crosses a login is refused", with(r), "#%d came with an id that had got a successor, and what it wrote elsewhere is lost to its client", r.Number)
 		case r.Cause != Gone || h.crosses(r, h.mayBeMoved) || h.barred(r):
-		case r.New || !r.Optimistic && !h.takenAway(r): // otherwise it had begun its response, on what it had read before
+		case r.New || !r.Optimistic && !h.takenAway(r): // otherwise its response had begun, from what it had read before
 			h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)
 		}
 	}

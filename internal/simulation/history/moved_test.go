@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a request does with the cookies T or U of a member.
+// begins makes a request begin a session with this ID.
 func begins(id string) func(r *Request) {
 	return func(r *Request) { r.SetID, r.Wrote = id, append(append([]int(nil), r.Saw...), r.Number) }
 }
@@ -14,7 +14,7 @@ func member(id string) func(r *Request) {
 	return func(r *Request) { r.Member, r.Guest, r.Cookie, r.ID = id, "", id, id }
 }
 
-// beside adds a member's cookie, with which the request finds nothing.
+// beside adds a member's cookie, which opens no session.
 func beside(id string) func(r *Request) { return func(r *Request) { r.Member = id } }
 
 // all makes several changes to the last request of the story.
@@ -53,7 +53,7 @@ var moved = begun.write(10, 12, 1).but(callsRenew).but(begins("T"))
 var movedMember = begun.write(4, 5).but(member("")).but(login("ann")).but(begins("T")).
 	write(10, 12, 2).but(member("T")).but(func(r *Request) { r.User, r.SetUser = "ann", "ann" }).but(callsRenew).but(begins("U"))
 
-// A request is refused if it crosses a login or a Renew, and no other is.
+// A request is refused if it crosses a login or a Renew. No other request is.
 func TestCheckOfCrossings(t *testing.T) {
 	const crosses, out = "who crosses a login is refused", "nobody is shut out"
 	write := func(changes ...func(r *Request)) story { return moved.write(20, 22).all(changes) }
@@ -65,36 +65,36 @@ func TestCheckOfCrossings(t *testing.T) {
 		story
 		broken string
 	}{
-		"a write is refused":           {write(shutOut), ""},
-		"a write is not":               {write(begins("X")), crosses},
-		"a look":                       {moved.look(20, 22), ""},
-		"a page":                       {write(navigates, begins("X")), ""},
-		"a page is refused":            {write(navigates, shutOut), out},
-		"a login":                      {write(login("bob"), begins("X")), ""},
-		"a login is refused":           {write(login("bob"), shutOut), out},
-		"a Renew":                      {write(callsRenew, begins("X")), ""},
-		"a Renew is refused":           {write(callsRenew, shutOut), out},
-		"a minute later":               {late(begins("X")), ""},
-		"a minute later it is refused": {late(shutOut), out},
-		"perhaps, and it is refused":   {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(shutOut), ""},
-		"perhaps, and it is not":       {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(begins("X")), ""},
-		"it was sent before":           {begun.write(10, 12, 1).but(callsRenew).but(begins("T")).write(11, 22).but(begins("X")), crosses},
+		"a write is refused":             {write(shutOut), ""},
+		"a write is not refused":         {write(begins("X")), crosses},
+		"a look":                         {moved.look(20, 22), ""},
+		"a page":                         {write(navigates, begins("X")), ""},
+		"a page is refused":              {write(navigates, shutOut), out},
+		"a login":                        {write(login("bob"), begins("X")), ""},
+		"a login is refused":             {write(login("bob"), shutOut), out},
+		"a Renew":                        {write(callsRenew, begins("X")), ""},
+		"a Renew is refused":             {write(callsRenew, shutOut), out},
+		"a minute later":                 {late(begins("X")), ""},
+		"a minute later it is refused":   {late(shutOut), out},
+		"perhaps moved, and refused":     {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(shutOut), ""},
+		"perhaps moved, and not refused": {begun.write(10, 12, 1).but(renews).but(unknown).but(func(r *Request) { r.SetID = "" }).write(20, 22).but(begins("X")), ""},
+		"it was sent before":             {begun.write(10, 12, 1).but(callsRenew).but(begins("T")).write(11, 22).but(begins("X")), crosses},
 
-		"a member's Renew":                {old(callsRenew, begins("X")), crosses},
-		"a member's Renew as a page":      {old(navigates, callsRenew, shutOut), ""},
-		"a guest's session beside it":     {movedMember.write(20, 22, 1).but(beside("T")), crosses},
-		"that is refused":                 {movedMember.write(20, 22, 1).but(beside("T")).but(shutOut), ""},
-		"or looked at":                    {movedMember.look(20, 22, 1).but(beside("T")), ""},
-		"a member's session beside it":    {moved.write(20, 22, 1, 2).but(beside("T")).but(func(r *Request) { r.Cookie, r.ID = "T", "T" }), ""},
-		"that must not be refused":        {moved.write(20, 22, 1, 2).but(beside("T")).but(func(r *Request) { r.Cookie, r.ID = "T", "T" }).but(shutOut), out},
-		"a member's that must be there":   {moved.look(20, 22).but(beside("T")), "a session is there until it ends"},
-		"and is missed, and then it back": {movedMember.look(20, 22, 1).but(beside("T")).look(30, 32, 2).but(member("T")), "what has ended does not come back"},
+		"a member's Renew":                          {old(callsRenew, begins("X")), crosses},
+		"a member's Renew as a page":                {old(navigates, callsRenew, shutOut), ""},
+		"a guest's session beside it":               {movedMember.write(20, 22, 1).but(beside("T")), crosses},
+		"a guest's session beside it, refused":      {movedMember.write(20, 22, 1).but(beside("T")).but(shutOut), ""},
+		"a guest's session beside it, a look":       {movedMember.look(20, 22, 1).but(beside("T")), ""},
+		"a member's session beside it":              {moved.write(20, 22, 1, 2).but(beside("T")).but(func(r *Request) { r.Cookie, r.ID = "T", "T" }), ""},
+		"a member's session beside it, refused":     {moved.write(20, 22, 1, 2).but(beside("T")).but(func(r *Request) { r.Cookie, r.ID = "T", "T" }).but(shutOut), out},
+		"a member's session is missed":              {moved.look(20, 22).but(beside("T")), "a session is there until it ends"},
+		"a member's session is missed, and is back": {movedMember.look(20, 22, 1).but(beside("T")).look(30, 32, 2).but(member("T")), "what has ended does not come back"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, terms(), tt.story, tt.broken) })
 	}
 }
 
-// What a response does to the cookies.
+// These are the effects of responses on the cookies.
 func TestCheckOfCookies(t *testing.T) {
 	sets := func(r *Request) { r.MembersCookie = Set }
 	deletes := func(r *Request) { r.MembersCookie = Deleted }
@@ -117,7 +117,8 @@ func TestCheckOfCookies(t *testing.T) {
 	}
 }
 
-// With faults, a read may leave a tombstone in place for a TTL. In its last minute it shuts its visitor out once more.
+// With faults, a read may make a tombstone live for a TTL. In the last minute of that life, the tombstone refuses
+// its visitor again.
 func TestCheckOfTombstonesThatLiveOn(t *testing.T) {
 	const out = "nobody is shut out"
 	after := func(s story, seconds int) story { return s.write(1000*seconds, 1000*seconds+2).but(shutOut) }
@@ -139,7 +140,8 @@ func TestCheckOfTombstonesThatLiveOn(t *testing.T) {
 	}
 }
 
-// Whoever comes when a session's lifetime is over begins another, even if its holder gives it a new ID later.
+// A request that comes after the end of a session's lifetime begins another session, even if the holder gives the
+// session a new ID later.
 func TestCheckOfCrossingsBeyondALifetime(t *testing.T) {
 	crosses := begun.write(10, 30, 1).but(callsRenew).but(begins("T")).write(25, 27).but(begins("X"))
 	for lifetime, broken := range map[time.Duration]string{time.Hour: "who crosses a login is refused", 20 * time.Millisecond: ""} {

@@ -51,11 +51,11 @@ func (h *history) forks() {
 	for i := range h.all {
 		r := &h.all[i]
 		if r.Effect == Nothing || !h.effective[r.Number] || r.New || r.Effect == Destroy && h.endedUnder(r) {
-			continue // or it has found nothing left to end
+			continue // or it found nothing left to end
 		}
 		before := last(r.Saw)
-		// A Create that comes late cannot be told from that of a new ID: if Redis has lost the record, it
-		// brings back the first version.
+		// A Create that comes late looks like the Create of a new ID. If Redis has lost the record, it brings
+		// back the first version.
 		revived := len(r.Saw) == 1 && h.lost(r.Cookie, 0, r.Open)
 		if other := child[before]; other != nil && before != 0 && !revived {
 			h.broken("no update is lost", with(other, r, h.writers[before]), "#%d and #%d were both built on %d", other.Number, r.Number, before)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Promises that hold only without faults.
+// These are promises that hold only without faults.
 func TestCheckWithoutFaults(t *testing.T) {
 	strict := terms()
 	strict.Strict, strict.Exclusion, strict.Gap, strict.MaxWaiters = true, true, 20*milli, 3
@@ -27,28 +27,28 @@ func TestCheckWithoutFaults(t *testing.T) {
 		"the first is served first": {begun.write(10, 20, 1).write(11, 30, 1, 2).but(opens(20)).write(12, 40, 1, 2, 3).but(opens(30)), ""},
 		"the last is served first":  {begun.write(10, 20, 1).write(11, 40, 1, 2, 4).but(opens(30)).write(12, 30, 1, 2).but(opens(20)), "first come, first served"},
 
-		"without the lock, after it":        {begun.write(10, 20, 1).write(21, 30, 1, 2).but(optimistic(25)), ""},
-		"without the lock, which is held":   {begun.write(10, 20, 1).write(12, 16, 1).but(optimistic(14)), "one holder at a time"},
-		"it only looks":                     {begun.write(10, 20, 1).look(12, 16, 1).but(optimistic(14)), ""},
-		"it waits to look":                  {begun.write(10, 20, 1).look(12, 24, 1, 2).but(optimistic(23)).but(opens(22)), "every wait is bounded"},
-		"it costs the holder its lock":      {begun.write(10, 20, 1).but(refused).write(12, 24, 1).but(optimistic(14)), "without faults a refusal has a reason"},
-		"it has the lock, and loses that":   {begun.write(10, 11_000, 1).but(optimistic(10_990)).but(refused), "without faults a refusal has a reason"},
-		"it runs again":                     {begun.write(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1, 2).but(again).but(opens(24)), ""},
-		"it runs again for nothing":         {begun.look(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1).but(again).but(opens(24)), "without faults a refusal has a reason"},
-		"for what was written before":       {begun.write(5, 7, 1).write(12, 24, 1, 2).but(optimistic(14)).but(conflicts), "without faults a refusal has a reason"},
-		"it runs again on what it had":      {begun.write(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).write(14, 30, 1, 3).but(again).but(opens(24)), "nothing of a refused request is seen"},
-		"a second run while another has it": {begun.write(10, 40, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1).but(again).but(opens(24)), "one holder at a time"},
-		"a second run is overtaken":         {begun.write(10, 20, 1).look(15, 24, 1, 2).but(opens(20)).look(14, 30, 1, 2).but(again).but(opens(24)), ""},
-		"it waited to be saved":             {begun.write(5, 200, 1).write(10, 125, 1).but(optimistic(20)).but(refused).but(func(r *Request) { r.Cause = Timeout }), ""},
-		"it did not":                        {begun.write(5, 200, 1).write(10, 115, 1).but(optimistic(20)).but(refused).but(func(r *Request) { r.Cause = Timeout }), "without faults a refusal has a reason"},
+		"without the lock, after it":                     {begun.write(10, 20, 1).write(21, 30, 1, 2).but(optimistic(25)), ""},
+		"without the lock, which is held":                {begun.write(10, 20, 1).write(12, 16, 1).but(optimistic(14)), "one holder at a time"},
+		"without the lock, it only looks":                {begun.write(10, 20, 1).look(12, 16, 1).but(optimistic(14)), ""},
+		"without the lock, it waits to look":             {begun.write(10, 20, 1).look(12, 24, 1, 2).but(optimistic(23)).but(opens(22)), "every wait is bounded"},
+		"without the lock, it costs the holder its lock": {begun.write(10, 20, 1).but(refused).write(12, 24, 1).but(optimistic(14)), "without faults a refusal has a reason"},
+		"it has the lock, and loses that":                {begun.write(10, 11_000, 1).but(optimistic(10_990)).but(refused), "without faults a refusal has a reason"},
+		"it runs again":                                  {begun.write(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1, 2).but(again).but(opens(24)), ""},
+		"it runs again for nothing":                      {begun.look(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1).but(again).but(opens(24)), "without faults a refusal has a reason"},
+		"it runs again for an earlier write":             {begun.write(5, 7, 1).write(12, 24, 1, 2).but(optimistic(14)).but(conflicts), "without faults a refusal has a reason"},
+		"it runs again on what it had":                   {begun.write(10, 20, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).write(14, 30, 1, 3).but(again).but(opens(24)), "nothing of a refused request is seen"},
+		"a second run while another has it":              {begun.write(10, 40, 1).write(12, 24, 1).but(optimistic(14)).but(conflicts).look(14, 30, 1).but(again).but(opens(24)), "one holder at a time"},
+		"a second run is overtaken":                      {begun.write(10, 20, 1).look(15, 24, 1, 2).but(opens(20)).look(14, 30, 1, 2).but(again).but(opens(24)), ""},
+		"it waited to be saved":                          {begun.write(5, 200, 1).write(10, 125, 1).but(optimistic(20)).but(refused).but(func(r *Request) { r.Cause = Timeout }), ""},
+		"it gave up before its wait was over":            {begun.write(5, 200, 1).write(10, 115, 1).but(optimistic(20)).but(refused).but(func(r *Request) { r.Cause = Timeout }), "without faults a refusal has a reason"},
 		"too many wait to be saved": {begun.write(5, 90, 1).write(10, 100, 1, 2).but(optimistic(20)).write(10, 101, 1, 2, 3).but(optimistic(20)).
 			write(10, 102, 1, 2, 3, 4).but(optimistic(20)).write(25, 31, 1).but(optimistic(30)).but(refused).but(func(r *Request) { r.Cause = TooMany }), ""},
 		"too few, but one runs again": {begun.write(5, 15, 1).look(6, 90, 1, 2).but(opens(15)).write(5, 40, 1).but(optimistic(20)).but(conflicts).
 			write(20, 101, 1, 2).but(again).but(opens(91)).write(16, 102, 1, 2).but(optimistic(20)).but(conflicts).
 			write(25, 31, 1, 2).but(optimistic(30)).but(refused).but(func(r *Request) { r.Cause = TooMany }), "without faults a refusal has a reason"},
-		"for what is written later": {begun.write(12, 24, 1).but(optimistic(14)).but(conflicts).write(30, 32, 1), "without faults a refusal has a reason"},
-		"a job holds it":            {begun.write(10, 20, 1).but(job).write(11, 30, 1, 2).but(opens(15)), "one holder at a time"},
-		"it is saved after a wait":  {begun.write(10, 90, 1).write(12, 95, 1, 2).but(optimistic(20)), ""},
+		"it runs again for a later write": {begun.write(12, 24, 1).but(optimistic(14)).but(conflicts).write(30, 32, 1), "without faults a refusal has a reason"},
+		"a job holds it":                  {begun.write(10, 20, 1).but(job).write(11, 30, 1, 2).but(opens(15)), "one holder at a time"},
+		"it is saved after a wait":        {begun.write(10, 90, 1).write(12, 95, 1, 2).but(optimistic(20)), ""},
 		"it waits for those that are saved": {begun.write(10, 30, 1).but(optimistic(12)).write(11, 45, 1, 2).but(optimistic(13)).write(12, 60, 1, 2, 3).but(optimistic(14)).
 			look(13, 65, 1, 2, 3, 4).but(opens(60)), ""},
 		"it waits to be saved": {begun.write(10, 20, 1).write(12, 95, 1, 2).but(optimistic(22)), "nobody waits for what nobody has"},
@@ -71,7 +71,7 @@ func TestCheckWithoutFaults(t *testing.T) {
 	}
 }
 
-// A session gets no new ID if its lifetime has ended.
+// A session whose lifetime has ended gets no new ID.
 func TestCheckARenewAtTheEndOfTheLifetime(t *testing.T) {
 	minute := terms()
 	minute.TTL, minute.Lifetime, minute.Strict = time.Hour, time.Minute, true
@@ -91,7 +91,7 @@ func TestCheckARenewAtTheEndOfTheLifetime(t *testing.T) {
 // Two processes whose requests always wait take turns.
 func TestCheckTurns(t *testing.T) {
 	for name, tt := range map[string]struct {
-		every  int // so many turns, one is that of the second process
+		every  int // one turn in so many is that of the second process
 		broken string
 	}{
 		"in turns":                  {2, ""},

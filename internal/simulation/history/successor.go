@@ -33,7 +33,8 @@ func (h *history) aims(r *Request, id string) bool {
 	return r.LogsIn == "" || user != "" && user != r.LogsIn
 }
 
-// ownEndings returns the endings that requests may have made, of what their members' IDs had become.
+// ownEndings returns the endings that requests may have made, of the sessions to which their members' IDs had
+// moved.
 func (h *history) ownEndings() (own []Ending) {
 	for i := range h.all {
 		r := &h.all[i]
@@ -43,7 +44,7 @@ func (h *history) ownEndings() (own []Ending) {
 		for _, id := range h.successors(r.Member) {
 			if h.aims(r, id) {
 				outcome := r.Outcome
-				if outcome == Refused { // afterwards
+				if outcome == Refused { // after the ending
 					outcome = Unknown
 				}
 				own = append(own, Ending{Number: r.Number, Process: r.Process, Life: r.Life, ID: id, Began: r.Seal, End: r.answered(), Outcome: outcome})
@@ -53,9 +54,9 @@ func (h *history) ownEndings() (own []Ending) {
 	return own
 }
 
-// followed judges that a logout, or a login as another user, has ended what its member's ID had become. Then no
-// successor is alive, however many there are and whenever they began: if a Renew had come before the end, the end
-// found its new ID; if it came later, it found nothing to renew.
+// followed judges that a logout, or a login as another user, has ended the session to which its member's ID had
+// moved. Then no successor is alive, however many there are and whenever they began. If a Renew came before the
+// end, the end found its new ID. If it came later, it found nothing to renew.
 func (h *history) followed() {
 	const rule = "a logout ends what its session has become"
 	for i := range h.all {
@@ -81,8 +82,8 @@ func (h *history) followed() {
 	}
 }
 
-// stays reports whether one of the sessions may stay when a request ends them, also since Redis may have lost what
-// leads to it.
+// stays reports whether one of the sessions may stay when a request ends them. One reason is that Redis may have
+// lost what leads to it.
 func (h *history) stays(r *Request, ids []string) bool {
 	for _, id := range ids {
 		if !h.aims(r, id) || h.lost(id, 0, r.End) {

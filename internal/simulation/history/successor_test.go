@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A logout with a member's ID that was moved ends what that has become, and so does a login as another user.
+// A logout with a member's ID that has moved ends the session to which it has moved. So does a login as another
+// user.
 func TestCheckOfSuccessors(t *testing.T) {
 	const ends, there = "a logout ends what its session has become", "a session is there until it ends"
 	ofAnn := func(r *Request) {
@@ -30,16 +31,16 @@ func TestCheckOfSuccessors(t *testing.T) {
 		story
 		broken string
 	}{
-		"it is ended":              {inU(out(), 30, 32), ""},
-		"it is not":                {inU(out(), 30, 32, 2, 3), ends},
-		"it is not yet":            {inU(out(), 21, 23, 2, 3), ""},
-		"saved afterwards":         {inU(out(), 15, 30, 2, 3).but(func(r *Request) { r.Effect, r.Wrote = Write, []int{2, 3, 5} }), ends},
-		"nobody has ended it":      {inU(movedMember, 30, 32), there},
-		"a look does not":          {inU(movedMember.look(20, 22).but(member("T")), 30, 32), there},
-		"perhaps, and it is":       {inU(out().but(unknown), 30, 32), ""},
-		"perhaps, and it is not":   {inU(out().but(unknown), 30, 32, 2, 3), ""},
-		"a guest's id does not":    {moved.look(20, 22).but(logout).look(30, 32).but(member("T")), there},
-		"the guest's does as well": {inU(movedMember.look(20, 22, 1).but(beside("T")).but(logout).but(destroys), 30, 32, 2, 3), ends},
+		"a logout ends it":                      {inU(out(), 30, 32), ""},
+		"a logout does not end it":              {inU(out(), 30, 32, 2, 3), ends},
+		"a look before the logout is done":      {inU(out(), 21, 23, 2, 3), ""},
+		"saved afterwards":                      {inU(out(), 15, 30, 2, 3).but(func(r *Request) { r.Effect, r.Wrote = Write, []int{2, 3, 5} }), ends},
+		"nobody has ended it":                   {inU(movedMember, 30, 32), there},
+		"a look does not end it":                {inU(movedMember.look(20, 22).but(member("T")), 30, 32), there},
+		"perhaps a logout, and it is ended":     {inU(out().but(unknown), 30, 32), ""},
+		"perhaps a logout, and it is not ended": {inU(out().but(unknown), 30, 32, 2, 3), ""},
+		"a logout with a guest's id does not":   {moved.look(20, 22).but(logout).look(30, 32).but(member("T")), there},
+		"a logout with both ids ends it, too":   {inU(movedMember.look(20, 22, 1).but(beside("T")).but(logout).but(destroys), 30, 32, 2, 3), ends},
 		"a minute later it may stay": {inU(movedMember.look(59_990, 60_022).but(member("T")).but(logout), 60_030, 60_032, 2, 3).
 			but(func(r *Request) { r.Outcome = Refused }), ""},
 
@@ -48,7 +49,7 @@ func TestCheckOfSuccessors(t *testing.T) {
 
 		"another user ends it":  {inU(enters("bob"), 30, 32), ""},
 		"another user does not": {inU(enters("bob"), 30, 32, 2, 3), ends},
-		"what is no user's stays": {begun.write(4, 5).but(member("")).but(callsRenew).but(begins("T")).write(10, 12, 2).but(member("T")).but(callsRenew).but(begins("U")).
+		"a session without a user stays": {begun.write(4, 5).but(member("")).but(callsRenew).but(begins("T")).write(10, 12, 2).but(member("T")).but(callsRenew).but(begins("U")).
 			write(20, 22).but(member("T")).but(login("bob")).but(begins("X")).look(30, 32, 2, 3).but(member("U")), ""},
 		"the same user leaves it":       {inU(enters("ann"), 30, 32, 2, 3), ""},
 		"the same user must not end it": {inU(enters("ann"), 30, 32), there},

@@ -52,7 +52,7 @@ func (h *history) claims(r *Request) bool {
 	return x != nil && x.SetUser != "" && !r.Quiet && h.contactOf(r.Cookie).opened >= r.Asked
 }
 
-// deadIDs returns the IDs that a login came with, and that have opened nothing.
+// deadIDs returns the IDs with which a login came, and which opened nothing.
 func (r *Request) deadIDs() (ids []string) {
 	if r.LogsIn == "" || r.Seal == 0 || r.Member != "" && r.opens(r.Member) {
 		return nil
@@ -65,7 +65,7 @@ func (r *Request) deadIDs() (ids []string) {
 	return ids
 }
 
-// led returns how many round trips a login may need to look for what its IDs have become.
+// led returns how many round trips a login may need to follow its IDs.
 func (h *history) led(l *Request) (n int) {
 	for _, id := range l.deadIDs() {
 		if h.mayBeMoved(id, l.Began, l.answered()) {
@@ -75,9 +75,8 @@ func (h *history) led(l *Request) (n int) {
 	return n
 }
 
-// takenOver returns the requests that began the sessions whose values a login may have taken over: sessions of its
-// user that were made of an ID that it came with, and that nobody has come back with before. There may be one whose
-// cookie no client has got.
+// takenOver returns the requests that began the sessions whose values a login may have taken over: unclaimed
+// sessions of its user to which an ID of the login has moved. There may be one whose cookie no client has got.
 func (h *history) takenOver(l *Request) (begun []*Request) {
 	for _, dead := range l.deadIDs() {
 		if !h.mayBeMoved(dead, l.Began, l.answered()) {
@@ -94,7 +93,8 @@ func (h *history) takenOver(l *Request) (begun []*Request) {
 	return begun
 }
 
-// certainlyTakenOver returns those of takenOver that a login must have found, if they were alive and unclaimed.
+// certainlyTakenOver returns those sessions of takenOver that a login must have found if they were alive and
+// unclaimed.
 func (h *history) certainlyTakenOver(l *Request) (ids []string) {
 	for _, id := range l.deadIDs() {
 		for range h.all { // a broken history may have a circle
@@ -174,8 +174,8 @@ func (h *history) claimEndings() (own []Ending) {
 	return own
 }
 
-// gaveWay judges that a session has ended once somebody has come back with the login that has replaced it. The
-// exception is a session that may have been claimed before that.
+// gaveWay judges that a session has ended once the login that has replaced it is claimed. The exception is a
+// session that may have been claimed before that.
 func (h *history) gaveWay() {
 	const rule = "a claim ends what the login has replaced"
 	for _, l := range h.replacing {

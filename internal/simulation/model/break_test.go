@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/model"
 )
 
-// Rules that the modelled client follows are broken here, and the exploration must notice. The rules of
+// breaks are rules that the modelled client follows, broken on purpose: the exploration must notice. The rules of
 // the scripts are broken in the catalogue of internal/defects.
 var breaks = []struct {
 	name     string

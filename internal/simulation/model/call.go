@@ -50,7 +50,7 @@ const (
 	tombstone
 )
 
-// A staging is where a commit finds the record that it writes.
+// A staging is where a commit finds its record.
 type staging uint8
 
 const (
@@ -75,9 +75,9 @@ type call struct {
 	then    callID // the call behind it in the same write
 	again   bool   // an earlier try may have been executed, or may be executed later
 
-	// Only the checks know these.
+	// Only the checks use these.
 	on      chain // the chain of the record that it replaces
-	carries uint8 // the requests whose versions it has
+	carries uint8 // the requests whose versions the record has
 }
 
 // A callID is a call's number; 0 is none.

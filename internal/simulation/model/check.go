@@ -51,8 +51,7 @@ func (n *step) checkRecord(c *call, before, after *view) {
 	}
 	n.chain = c.chain
 	for r := range uint8(requests) {
-		// A copy of a refused write may be executed, and another write may build on it: then r cannot
-		// know.
+		// A copy of a refused write may be executed, and another write may build on it. r cannot know of that.
 		if times, inARow := c.chain.count(r); inARow || times > 1 && n.maybe>>r&1 == 0 {
 			n.breaks("%s has written twice", name(r))
 		}
@@ -82,7 +81,7 @@ func (n *step) checkLock(c *call, before, after *view) {
 		}
 	}
 	if after.turn != 0 && c.kind != take {
-		for _, p := range before.queue { // the first one that can be told is next
+		for _, p := range before.queue { // the first one that can be notified is next
 			if p != c.place && !n.processes[p.process()].deaf {
 				if after.turn != p {
 					n.breaks("%s has the turn, and %s stood before it", after.turn.text(), p.text())

@@ -1,7 +1,6 @@
 package model
 
-// The way of a request to the lock, as in internal/lease/acquire.go and
-// internal/lease/queue.go.
+// The way of a request to the lock, as in internal/lease/contest.go and internal/lease/queue.go.
 
 func (n *step) arrive(r uint8) {
 	q := &n.requests[r]
@@ -43,7 +42,7 @@ func (n *step) ask(r uint8) {
 	n.says("%s sends: %v", name(r), n.m.server.calls[q.call])
 }
 
-// worthAsking reports whether a take would now change anything. r is told then, or finds out by itself.
+// worthAsking reports whether a take would change anything now. If so, r is notified, or finds out by itself.
 func (m *model) worthAsking(s *state, r uint8) bool {
 	v, mine := &m.server.views[s.db], s.processes[home(r)].place
 	if v.free() && !m.switches.OnlyWhenTold {
@@ -124,7 +123,7 @@ func (n *step) leaveContest(r uint8, v verdict) {
 	n.advance(home(r))
 }
 
-// leaves is what happens when r has waited long enough, or its client goes away.
+// leaves lets r leave: it has waited long enough, or its client goes away.
 func (m *model) leaves(s *state, r uint8) {
 	if s.used.left >= m.bounds.Left {
 		return

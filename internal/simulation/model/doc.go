@@ -15,7 +15,7 @@
 // The server's side is not modelled: it is the library's own scripts, read from the source, in package
 // fakeredis. The client's side is a few hundred lines that follow internal/records/take.go,
 // internal/records/tenure.go, internal/records/commit.go, internal/records/staged.go,
-// internal/records/optimistic.go, middleware/optimistic.go, internal/lease/acquire.go,
+// internal/records/optimistic.go, middleware/optimistic.go, internal/lease/contest.go,
 // internal/lease/queue.go and internal/lease/sweep.go step by step. If a clock decides there, both outcomes
 // are explored here.
 //
@@ -73,7 +73,7 @@
 // # What it does not cover
 //
 // More than three requests, so nothing about long lines. Time itself: how long anything lasts, timeouts of
-// the session, and the minute of a staged record. The watchdog, except for what it may find. A Redis that
+// the session, and the minute of a staged record. Extensions of the lock, except for what they may find. A Redis that
 // restarts, is full, refuses commands or forgets keys; a subscription that is lost while its process lives.
 // Renew's second ID, large records that are written without the lock, corrupt records, locks elsewhere. The
 // simulation above this package covers these, at random. Below this package, users explores how sessions

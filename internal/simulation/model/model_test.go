@@ -34,8 +34,7 @@ func works() (all []string) {
 	return all
 }
 
-// large are the combinations of works with writes, but with large records: in all writes, or in the last
-// one.
+// large are the combinations of works with writes, but the records are large: in all writes, or in the last one.
 func large() (all []string) {
 	for _, work := range works() {
 		if last := strings.LastIndexByte(work, 'w'); last >= 0 {
@@ -48,7 +47,7 @@ func large() (all []string) {
 	return all
 }
 
-// optimistic are all combinations with a request that writes without the lock, o.
+// optimistic are all combinations with a request that writes without the lock (o).
 func optimistic() (all []string) {
 	const kinds = "wtdo"
 	for i := range 64 {

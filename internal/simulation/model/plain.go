@@ -48,7 +48,7 @@ func (m *model) plain(s *state, r uint8) {
 				n.plainPart(r)
 				return
 			}
-			// Replies have come twice, and the reply to another request's MGET is taken for this one.
+			// Replies have arrived twice, so the reply to another request's MGET is taken for this one's.
 			n.says("%s gets the reply of another", name(r))
 			n.rests(r)
 		})

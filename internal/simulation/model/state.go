@@ -2,8 +2,7 @@ package model
 
 import "strings"
 
-// The model has three requests in two processes: A and B in the first, C in the
-// second.
+// The model has three requests in two processes: A and B in the first, C in the second.
 const (
 	requests  = 3
 	processes = 2

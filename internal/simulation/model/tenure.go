@@ -146,7 +146,7 @@ func (n *step) committed(r uint8, a reply, unaware bool) {
 	}
 	switch {
 	case t.lapsed:
-		n.tokens |= bit(c.to) // it has no owner
+		n.tokens |= bit(c.to) // this token has no owner
 		n.over(r)
 	case c.to == 0:
 		n.over(r)

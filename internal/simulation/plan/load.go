@@ -52,7 +52,7 @@ var usual = []choice[Action]{
 	{5, Reopen}, {3, Discard}, {5, Update},
 }
 
-// begins is when the second requests of the visitors come: the visitors have their cookies by then.
+// begins is when the visitors send their second requests. By then they have their cookies.
 const begins = 200 * time.Millisecond
 
 // requests draws the requests of a plan.
@@ -118,8 +118,8 @@ func (l *load) request(d drawer, p *Plan, at time.Duration) Request {
 	return r
 }
 
-// turns gives one process the requests of many visitors with impatient clients, and the other processes
-// few. All processes want the same session all the time.
+// turns gives one process the requests of many visitors with impatient clients, and the other processes few. All
+// processes always want the same session.
 func turns(d drawer, p *Plan, l *load) {
 	p.Processes = d.number(2, 4)
 	o := &p.Options

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A seed gives one plan, and all profiles are chosen by some seeds.
+// A seed gives one plan, and the seeds choose all profiles.
 func TestDraw(t *testing.T) {
 	chosen := make(map[string]bool)
 	for seed := range uint64(300) {
 		a, err := Draw(seed, "")
 		b, _ := Draw(seed, "")
 		if err != nil || !reflect.DeepEqual(a, b) {
-			t.Fatalf("seed %d: %v, or it gives two plans", seed, err)
+			t.Fatalf("seed %d: %v, or the seed gives two different plans", seed, err)
 		}
 		chosen[a.Profile] = true
 		if !slices.IsSortedFunc(a.Requests, func(x, y Request) int { return int(x.At - y.At) }) {
@@ -25,11 +25,11 @@ func TestDraw(t *testing.T) {
 		t.Errorf("300 seeds chose %d profiles of %d", len(chosen), len(Profiles()))
 	}
 	if _, err := Draw(1, "none of them"); err == nil {
-		t.Error("there is no such profile")
+		t.Error("a profile that does not exist is accepted")
 	}
 }
 
-// A plan is shrunk to what it needs to fail.
+// Shrink keeps only what the plan needs to fail.
 func TestShrink(t *testing.T) {
 	p, err := Draw(1, "everything")
 	if err != nil {
@@ -53,6 +53,6 @@ func TestShrink(t *testing.T) {
 		t.Errorf("#7 could be simpler: %+v", r)
 	}
 	if same := Shrink(p, needs, func() bool { return true }); len(same.Requests) != len(p.Requests) {
-		t.Error("it went on although enough was done")
+		t.Error("Shrink went on although enough returned true")
 	}
 }

@@ -35,7 +35,7 @@ func (j *judge) counts() {
 	}
 }
 
-// exited reports whether an observer has ended the goroutine of a request, so that nobody knows its error.
+// exited reports whether an observer has ended the goroutine of a request, so that its error is unknown.
 func (r *request) exited() bool { return r.Disturbed && r.Err == nil && r.Status == 0 }
 
 // found reports whether the handler had a session that was stored.
@@ -48,12 +48,12 @@ func (r *request) found() bool {
 	return false
 }
 
-// lookedUp reports whether the handler began although the request had a cookie: perhaps with a new session, since another
-// request has learnt that the cookie's has ended.
+// lookedUp reports whether the handler began although the request had a cookie. It may have begun with a new
+// session, since another request has learnt that the cookie's session has ended.
 func (r *request) lookedUp() bool { return r.first.Cookie != "" && r.first.Open > 0 }
 
-// last judges that nothing is told of a request after its own event. Exceptions are lost locks and what happens after
-// a commit in the middle: these are told at once, by another goroutine.
+// last judges that nothing is told of a request after its own event. The exceptions are lost locks, and what
+// happens after a commit in the middle: another goroutine tells these at once.
 func (j *judge) last(r *request) {
 	if r.event == nil || len(r.Parts) > 1 && !r.last.Again || r.early() {
 		return

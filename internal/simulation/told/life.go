@@ -56,7 +56,7 @@ func (j *judge) lives() {
 			continue
 		}
 		id := e.ID
-		for j.ends[id] == 0 && j.moved[id] != "" { // it has ended what the session had become
+		for j.ends[id] == 0 && j.moved[id] != "" { // it has ended the session to which the ID has moved
 			id = j.moved[id]
 		}
 		if j.ends[id] != 1 {
@@ -65,7 +65,7 @@ func (j *judge) lives() {
 	}
 }
 
-// flags judges that a request's event says what the events of its session say.
+// flags judges that a request's event agrees with the events of its session.
 func (j *judge) flags(r *request) {
 	var told [4]bool
 	for _, x := range r.sessions {
@@ -79,15 +79,15 @@ func (j *judge) flags(r *request) {
 	}
 }
 
-// endedBefore reports whether the session that a logout had may have ended before. What the logout tells then is the end of
-// the session which the one of its cookie has become.
+// endedBefore reports whether the session that a logout had may have ended before. Then the logout tells the end
+// of the session to which the ID of its cookie has moved.
 func (j *judge) endedBefore(r *request) bool {
 	own := slices.ContainsFunc(r.sessions, func(x *middleware.SessionEvent) bool { return x.What == "ended" && x.Session == r.last.ID })
 	return !own && j.mayBeEnded(r)
 }
 
-// home is the ID of a request's session in the end. It is anyID if the commit has failed, perhaps after the ID had begun:
-// nobody gets its cookie then.
+// home is the ID that a request's session has in the end. It is anyID if the commit has failed, perhaps after the
+// new ID had begun: then nobody gets its cookie.
 func (r *request) home() string {
 	switch {
 	case r.last.SetID != "":
@@ -113,7 +113,7 @@ func (j *judge) toldOnce(r *request, what, how, id, to string) {
 	}
 }
 
-// did judges that a request which tells of a session has done that.
+// did judges an event by which a request tells of a session: the request must have done that.
 func (j *judge) did(e Event, x *middleware.SessionEvent) {
 	r := j.byNumber[e.Request]
 	if r == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// line judges what a request's event says of those who were before it.
+// line judges what a request's event says about the requests before it.
 func (j *judge) line(r *request) {
 	const rule = "who was before a request is told"
 	e := r.event
@@ -61,7 +61,8 @@ func (j *judge) line(r *request) {
 	}
 }
 
-// askedLock returns when a request with one cookie has asked for its lock. It returns false if that is not known.
+// askedLock returns when a request with a single cookie asked for its lock. It returns false if that is not
+// known.
 func (r *request) askedLock() (time.Duration, bool) {
 	p := r.first
 	if !p.Exclusive || p.Cookie == "" || p.Member != "" && p.Guest != "" {
@@ -73,7 +74,8 @@ func (r *request) askedLock() (time.Duration, bool) {
 // waitedInLine reports whether a request has waited for its session while another had it.
 func (r *request) waitedInLine() bool { return r.event.Waited > 0 && r.event.Outcome != "" }
 
-// stands reports whether x, a part of a request, stood in the line of a session, without having it, at a time.
+// stands reports whether x, a part of a request, stood in the line of a session at a time, without having the
+// session.
 func (j *judge) stands(r *request, x *history.Request, id string, at time.Duration) (certain, possible bool) {
 	from, to := x.Asked, r.opened(x)
 	if to == 0 {
@@ -89,8 +91,8 @@ func (j *judge) stands(r *request, x *history.Request, id string, at time.Durati
 	return certain, possible
 }
 
-// GivesBack reports whether an exchange of a request may give back the lock that another request has passed on to it, since
-// the lease was too short by then. Meanwhile the request is the owner of the lock. Then it stands in line again.
+// GivesBack reports whether, in an exchange, a request may give back the lock that was passed on to it, since the
+// lease was too short by then. Meanwhile the request owns the lock. Then it stands in line again.
 func GivesBack(x *middleware.ExchangeEvent) bool {
 	return (x.Script == "commit" || x.Script == "release") && x.Holds == 0
 }

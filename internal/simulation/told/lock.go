@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// locks judges what is told of locks.
+// locks judges the events of locks.
 func (j *judge) locks() {
 	handedOver := make(map[place][]time.Duration)
 	for _, e := range j.Events {
@@ -36,7 +36,7 @@ func (j *judge) locks() {
 	for _, line := range j.acquired() {
 		at := placeOf(line[0].Mark, line[0].first.Cookie)
 		for i, r := range line {
-			// Passed may be that of an earlier hold.
+			// Passed may belong to an earlier hold.
 			if i > 0 && r.event.Passed && len(r.event.Holds) < 2 && within(handedOver[at], line[i-1].event.Acquired, r.event.Acquired, j.Began) && !j.others(at, line[i-1], r) {
 				j.broken("who passes a session on is told", r, "the session was handed over before, by #%d or after it", line[i-1].first.Number)
 			}
@@ -44,8 +44,8 @@ func (j *judge) locks() {
 	}
 }
 
-// endedOpen judges that a request whose context has ended with its session had that session open, and that the session
-// has ended.
+// endedOpen judges the event that a request's context has ended with its session: the request must have had that
+// session open, and the session must have ended.
 func (j *judge) endedOpen(e Event, x *middleware.SessionEvent) {
 	const rule = "a session that ends while it is open has ended"
 	r := j.byNumber[e.Request]
@@ -77,7 +77,8 @@ func (j *judge) over(id string) bool {
 	return j.ends[id] > 0
 }
 
-// acquired returns, for each session in each process, the requests that have acquired its lock once, in this order.
+// acquired returns, for each session in each process, the requests that have acquired its lock exactly once, in
+// order.
 func (j *judge) acquired() (lines [][]*request) {
 	index := make(map[place]int)
 	for _, r := range j.requests {
@@ -108,7 +109,7 @@ func passed(r *request) int {
 	return 0
 }
 
-// others reports whether others than those of acquired may have had a session between two requests.
+// others reports whether requests that are not in acquired may have had a session between two requests.
 func (j *judge) others(at place, before, r *request) bool {
 	return slices.ContainsFunc(j.requests, func(x *request) bool {
 		return (!x.first.Exclusive || len(x.Parts) > 1 || x.event == nil || x.event.Acquired.IsZero()) && placeOf(x.Mark, at.id) == at &&
@@ -146,8 +147,7 @@ func (j *judge) asked(e Event, x *middleware.SessionEvent) bool {
 	return j.any(e, x, func(r *request) bool { return r.first.Exclusive || r.first.Optimistic })
 }
 
-// any reports whether a request of an event's process has asked for its session before it, and is one of those that are
-// wanted.
+// any reports whether a request of an event's process had asked for the event's session before, and is wanted.
 func (j *judge) any(e Event, x *middleware.SessionEvent, wanted func(r *request) bool) bool {
 	return slices.ContainsFunc(j.requests, func(r *request) bool {
 		return r.Process == e.Process && r.Life == e.Life && wanted(r) && slices.ContainsFunc(r.Parts, func(p history.Request) bool {

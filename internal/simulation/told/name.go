@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// name judges what a request's event says of who the request was, and of its session.
+// name judges what a request's event says about the request, and about its session.
 func (j *judge) name(r *request) {
 	const rule = "the event of a request names it"
 	e := r.event
@@ -26,7 +26,7 @@ func (j *judge) name(r *request) {
 	}
 	id := r.last.ID
 	switch {
-	case r.Disturbed || r.Err != nil: // it has the session that it asked for, or one that it would have begun
+	case r.Disturbed || r.Err != nil: // the session that it asked for, or one that it would have begun
 		return
 	case r.last.SetID != "":
 		id = r.last.SetID

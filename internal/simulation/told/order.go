@@ -6,9 +6,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 )
 
-// order judges that the requests of a process have acquired a session in the order in which their writes stand in it.
-// A request that follows another one may acquire the session before the commit of that other is stored, but not before
-// its handler is done.
+// order judges that the requests of a process have acquired a session in the order of their writes in it. A
+// request that follows another may acquire the session before the commit of the other is stored, but not before
+// the other's handler is done.
 func (j *judge) order() {
 	const rule = "requests acquire a session in the order of their writes"
 	for _, line := range j.acquired() {
@@ -19,7 +19,7 @@ func (j *judge) order() {
 		for i := 1; i < len(line); i++ {
 			before, r := line[i-1], line[i]
 			if r.event.Acquired.Equal(before.event.Acquired) && r.last.Seal == before.last.Seal {
-				continue // the first one took no time, so nobody knows which one it was
+				continue // the first request took no time, so nobody knows which one it was
 			}
 			if !j.follows(r, before) {
 				j.broken(rule, r, "it is told to have acquired the session at %v, after #%d at %v, but has not seen what that wrote",
@@ -33,7 +33,7 @@ func (j *judge) order() {
 	}
 }
 
-// follows reports whether what a request saw was built on what another one wrote.
+// follows reports whether what a request saw was built on what another request wrote.
 func (j *judge) follows(r, before *request) bool {
 	version := latest(r.last.Saw)
 	for range len(j.requests) {

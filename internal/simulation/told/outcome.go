@@ -8,7 +8,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// outcome judges what the event of a request says of its result.
+// outcome judges what a request's event says about its result.
 func (j *judge) outcome(r *request) {
 	const rule = "the outcome that is told is that of the client"
 	e := r.event
@@ -31,7 +31,7 @@ func (j *judge) outcome(r *request) {
 	if e.Outcome != want {
 		j.broken(rule, r, "it is %q, want %q", e.Outcome, want)
 	}
-	if r.Err != nil && !r.late() { // it may have done a part of it
+	if r.Err != nil && !r.late() { // a part of it may have been done
 		began, renewed, loggedIn, ended = e.Began, e.Renewed, e.LoggedIn, e.Ended
 	}
 	if ended && j.mayBeEnded(r) {

@@ -18,8 +18,8 @@ const milli = time.Millisecond
 
 func at(ms int) time.Time { return began.Add(time.Duration(ms) * milli) }
 
-// A tale is the story of two requests of one process: #1 has begun the session S before. #2 asks for S at 10 ms, has it
-// from 12 to 15 ms, and its response comes at 17 ms. #3 asks at 14 ms, and gets S at 15 ms from #2.
+// A tale is the story of requests of one process. #1 has begun the session S before. #2 asks for S at 10 ms, has
+// it from 12 to 15 ms, and gets its response at 17 ms. #3 asks at 14 ms, and gets S from #2 at 15 ms.
 type tale struct {
 	Story
 	second, third *Request
@@ -73,58 +73,58 @@ func (t *tale) happened(ms, request int, what, how string) *middleware.SessionEv
 	return e
 }
 
-// Each rule, stories that break it, and stories that look like that and do not.
+// These are stories that break each rule, and stories that only look wrong.
 func TestCheck(t *testing.T) {
 	const once = "what happens to a session is told once"
 	for name, tt := range map[string]struct {
 		change func(t *tale)
 		broken string // the rule; "": none is
 	}{
-		"as it was":                 {func(*tale) {}, ""},
-		"an event is missing":       {func(t *tale) { t.forget(t.told) }, "a request that uses a session is told once"},
-		"an event is told twice":    {func(t *tale) { t.tell(18, 2, t.told) }, "a request that uses a session is told once"},
-		"nobody's event":            {func(t *tale) { t.tell(18, 0, &middleware.RequestEvent{}) }, "a request that uses a session is told once"},
-		"an exchange comes last":    {func(t *tale) { t.forget(t.take); t.tell(18, 2, t.take) }, "a request's event is its last"},
-		"another method":            {func(t *tale) { t.told.Method = "GET" }, "the event of a request names it"},
-		"another session":           {func(t *tale) { t.told.Session = "T" }, "the event of a request names it"},
-		"no size":                   {func(t *tale) { t.told.Bytes = 0 }, "the event of a request names it"},
-		"another outcome":           {func(t *tale) { t.told.Outcome = "touched" }, "the outcome that is told is that of the client"},
-		"an error of nobody":        {func(t *tale) { t.told.Err, t.told.Kind = store.ErrLost, "lost" }, "the outcome that is told is that of the client"},
-		"an error that is not told": {func(t *tale) { t.second.Err, t.second.Status = store.ErrTimeout, 503 }, "the outcome that is told is that of the client"},
-		"another status":            {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 500) }, "the outcome that is told is that of the client"},
-		"a failure":                 {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 503) }, ""},
-		"a failure without a kind":  {func(t *tale) { t.fails(store.ErrTimeout, "", 503) }, "the outcome that is told is that of the client"},
+		"as it was":                    {func(*tale) {}, ""},
+		"an event is missing":          {func(t *tale) { t.forget(t.told) }, "a request that uses a session is told once"},
+		"an event is told twice":       {func(t *tale) { t.tell(18, 2, t.told) }, "a request that uses a session is told once"},
+		"an event of no request":       {func(t *tale) { t.tell(18, 0, &middleware.RequestEvent{}) }, "a request that uses a session is told once"},
+		"an exchange comes last":       {func(t *tale) { t.forget(t.take); t.tell(18, 2, t.take) }, "a request's event is its last"},
+		"another method":               {func(t *tale) { t.told.Method = "GET" }, "the event of a request names it"},
+		"another session":              {func(t *tale) { t.told.Session = "T" }, "the event of a request names it"},
+		"no size":                      {func(t *tale) { t.told.Bytes = 0 }, "the event of a request names it"},
+		"another outcome":              {func(t *tale) { t.told.Outcome = "touched" }, "the outcome that is told is that of the client"},
+		"an error that did not happen": {func(t *tale) { t.told.Err, t.told.Kind = store.ErrLost, "lost" }, "the outcome that is told is that of the client"},
+		"an error that is not told":    {func(t *tale) { t.second.Err, t.second.Status = store.ErrTimeout, 503 }, "the outcome that is told is that of the client"},
+		"another status":               {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 500) }, "the outcome that is told is that of the client"},
+		"a failure":                    {func(t *tale) { t.fails(store.ErrTimeout, "timeout", 503) }, ""},
+		"a failure without a kind":     {func(t *tale) { t.fails(store.ErrTimeout, "", 503) }, "the outcome that is told is that of the client"},
 		"a late change": {func(t *tale) {
 			t.fails(session.ErrClosed, "late", 500)
 			t.told.Committed = at(17)
 			t.second.Parts[0].Durable = 17 * milli
 		}, ""},
-		"a panic":                     {func(t *tale) { t.panics("abandoned") }, ""},
-		"a panic that is saved":       {func(t *tale) { t.panics("saved") }, "the outcome that is told is that of the client"},
-		"a run too many":              {func(t *tale) { t.told.Runs = 2 }, "the outcome that is told is that of the client"},
-		"began":                       {func(t *tale) { t.told.Began = true }, "the outcome that is told is that of the client"},
-		"arrived earlier":             {func(t *tale) { t.told.Arrived = at(9) }, "the times that are told are those of the request"},
-		"acquired later":              {func(t *tale) { t.told.Acquired = at(13) }, "the times that are told are those of the request"},
-		"committed earlier":           {func(t *tale) { t.told.Committed = at(15) }, "the times that are told are those of the request"},
-		"done never":                  {func(t *tale) { t.told.Done = time.Time{} }, "the times that are told are those of the request"},
-		"waited for less":             {func(t *tale) { t.told.Waited-- }, "the times that are told are those of the request"},
-		"held for longer":             {func(t *tale) { t.told.Held++ }, "the times that are told are those of the request"},
-		"a longer line":               {func(t *tale) { t.told.Queue = 1 }, "who was before a request is told"},
-		"waited for nobody":           {func(t *tale) { t.follows.Behind = "" }, "who was before a request is told"},
-		"waited for another process":  {func(t *tale) { t.follows.BehindProcess = "vm/1" }, "who was before a request is told"},
-		"another order":               {func(t *tale) { t.third.Parts[0].Saw = []int{1} }, "requests acquire a session in the order of their writes"},
-		"two at once":                 {func(t *tale) { t.second.Parts[0].Seal = 16 * milli }, "requests acquire a session in the order of their writes"},
-		"an exchange is missing":      {func(t *tale) { t.forget(t.take) }, "each exchange is told once"},
-		"an exchange is told twice":   {func(t *tale) { t.tell(18, 0, t.take) }, "each exchange is told once"},
-		"an exchange of another":      {func(t *tale) { t.forget(t.take); t.tell(17, 3, t.take) }, "each exchange is told once"},
-		"a shorter exchange":          {func(t *tale) { t.take.Took-- }, "each exchange is told once"},
-		"a round trip too few":        {func(t *tale) { t.told.RoundTrips = 1 }, "a request's exchanges are counted"},
-		"begins by no request":        {func(t *tale) { t.happened(9, 0, "began", "") }, "what is told has happened"},
-		"begins although it is there": {func(t *tale) { t.happened(16, 2, "began", "") }, "what is told has happened"},
-		"ends by nobody's hand":       {func(t *tale) { t.happened(16, 2, "ended", "destroy") }, "what is told has happened"},
-		"ends twice":                  {func(t *tale) { t.happened(30, 0, "ended", "end"); t.happened(31, 0, "ended", "end") }, once},
-		"an end that is not told":     {func(t *tale) { t.ends() }, once},
-		"an end":                      {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end") }, ""},
+		"a panic":                            {func(t *tale) { t.panics("abandoned") }, ""},
+		"a panic that is saved":              {func(t *tale) { t.panics("saved") }, "the outcome that is told is that of the client"},
+		"a run too many":                     {func(t *tale) { t.told.Runs = 2 }, "the outcome that is told is that of the client"},
+		"began":                              {func(t *tale) { t.told.Began = true }, "the outcome that is told is that of the client"},
+		"arrived earlier":                    {func(t *tale) { t.told.Arrived = at(9) }, "the times that are told are those of the request"},
+		"acquired later":                     {func(t *tale) { t.told.Acquired = at(13) }, "the times that are told are those of the request"},
+		"committed earlier":                  {func(t *tale) { t.told.Committed = at(15) }, "the times that are told are those of the request"},
+		"done never":                         {func(t *tale) { t.told.Done = time.Time{} }, "the times that are told are those of the request"},
+		"waited for less":                    {func(t *tale) { t.told.Waited-- }, "the times that are told are those of the request"},
+		"held for longer":                    {func(t *tale) { t.told.Held++ }, "the times that are told are those of the request"},
+		"a longer line":                      {func(t *tale) { t.told.Queue = 1 }, "who was before a request is told"},
+		"waited for nobody":                  {func(t *tale) { t.follows.Behind = "" }, "who was before a request is told"},
+		"waited for another process":         {func(t *tale) { t.follows.BehindProcess = "vm/1" }, "who was before a request is told"},
+		"another order":                      {func(t *tale) { t.third.Parts[0].Saw = []int{1} }, "requests acquire a session in the order of their writes"},
+		"two at once":                        {func(t *tale) { t.second.Parts[0].Seal = 16 * milli }, "requests acquire a session in the order of their writes"},
+		"an exchange is missing":             {func(t *tale) { t.forget(t.take) }, "each exchange is told once"},
+		"an exchange is told twice":          {func(t *tale) { t.tell(18, 0, t.take) }, "each exchange is told once"},
+		"an exchange of another request":     {func(t *tale) { t.forget(t.take); t.tell(17, 3, t.take) }, "each exchange is told once"},
+		"a shorter exchange":                 {func(t *tale) { t.take.Took-- }, "each exchange is told once"},
+		"a round trip too few":               {func(t *tale) { t.told.RoundTrips = 1 }, "a request's exchanges are counted"},
+		"a session begins by no request":     {func(t *tale) { t.happened(9, 0, "began", "") }, "what is told has happened"},
+		"a session begins a second time":     {func(t *tale) { t.happened(16, 2, "began", "") }, "what is told has happened"},
+		"a session ends, but nobody ends it": {func(t *tale) { t.happened(16, 2, "ended", "destroy") }, "what is told has happened"},
+		"a session ends twice":               {func(t *tale) { t.happened(30, 0, "ended", "end"); t.happened(31, 0, "ended", "end") }, once},
+		"an end that is not told":            {func(t *tale) { t.ends() }, once},
+		"an end":                             {func(t *tale) { t.ends(); t.happened(30, 0, "ended", "end") }, ""},
 		"a logout": {func(t *tale) {
 			t.destroys()
 			t.happened(19, 3, "ended", "destroy")
@@ -138,7 +138,7 @@ func TestCheck(t *testing.T) {
 			t.forget(t.follows)
 			t.tell(19, 3, t.follows)
 		}, once},
-		"a logout after somebody has ended its session": {func(t *tale) {
+		"a logout of an ended session": {func(t *tale) {
 			t.ends()
 			t.destroys()
 			t.happened(18, 0, "ended", "end")

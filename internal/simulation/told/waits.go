@@ -51,8 +51,8 @@ func (r *request) committed() (at time.Duration) {
 	return at
 }
 
-// waited returns the bounds of the time for which a request has waited for a lock. The claim of a session that a login
-// has begun does not count, and is a part of the time until the handler has the session.
+// waited returns the bounds of the time for which a request has waited for a lock. That excludes the claim of a
+// session that a login has begun, although the handler gets the session only after it.
 func (r *request) waited() (low, high time.Duration) {
 	for i := range r.Parts {
 		switch p := &r.Parts[i]; {
@@ -76,7 +76,7 @@ func (r *request) opened(p *history.Request) time.Duration {
 	return p.Answered
 }
 
-// held returns the bounds of the time for which a request that has waited for so long had the lock.
+// held returns the bounds of the time for which a request that waited this long had the lock.
 func (r *request) held(waited time.Duration) (low, high time.Duration) {
 	most := r.last.Done - r.first.Began - waited
 	p := r.first

@@ -106,7 +106,7 @@ func (c *call) look() {
 	seen.ID, seen.User = c.session.ID(), c.session.User()
 	seen.Open = c.world.now()
 	if seen.Guest != "" && (seen.New || seen.ID == seen.Guest) {
-		seen.Cookie = seen.Guest // it has not found the member's session
+		seen.Cookie = seen.Guest // it did not find the member's session
 	}
 	c.note("has the session", seen.ID, seen.Saw)
 }

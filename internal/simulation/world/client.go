@@ -169,7 +169,7 @@ func (c *call) conclude(answer *response) {
 		seen.Open, seen.New, seen.Anew = seen.End, true, false
 	}
 	if c.failure != nil && seen.Open == 0 && strings.Contains(c.failure.Error(), recordKey(seen.Guest)) {
-		seen.Cookie = seen.Guest // the error names the session that it waited for
+		seen.Cookie = seen.Guest // the error is for the session that it waited for
 	}
 	dead := c.process.dead
 	if dead && c.process.died <= seen.End {

@@ -75,7 +75,7 @@ func (w *World) refuse() {
 	}
 }
 
-// The commands that a user may not run while NoPerm lasts.
+// forbidden are the commands that a user may not run while NoPerm lasts.
 var forbidden = []map[string]bool{
 	{"evalsha": true, "eval": true},
 	{"publish": true},

@@ -37,7 +37,7 @@ func (w *World) finish() {
 	w.mu.Lock()
 	w.leftovers()
 	w.mu.Unlock()
-	elapse(time.Minute + w.plan.Options.Timeout) // an idle connection has been closed by then
+	elapse(time.Minute + w.plan.Options.Timeout) // by then an idle connection is closed
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,8 +48,7 @@ func (w *World) finish() {
 	}
 }
 
-// unvisited is the shortest time for which no session has been used before finish looks at the data that
-// is left.
+// unvisited is for how long, at least, no session has been used before finish looks at the data that is left.
 const unvisited = time.Second
 
 // heal ends effects that outlast their fault: keep-alive probes discover connections that are silent for
@@ -75,7 +74,7 @@ func (w *World) each(what plan.Action, mode plan.Mode, must bool) {
 		w.requests.Add(1)
 		w.request(plan.Request{Number: number, Visitor: v, Process: number % len(w.present), Action: what, Mode: mode, User: number % 2})
 		if r := w.seen[number]; must && r != nil && r.Status != 200 && r.Cause != history.Gone {
-			w.wrong = append(w.wrong, fmt.Sprintf("when all was well again, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
+			w.wrong = append(w.wrong, fmt.Sprintf("after all faults, #%d (%s) was answered with %d: %s", number, what, r.Status, r.Cause))
 		}
 		elapse(17 * time.Microsecond)
 	}
@@ -96,8 +95,8 @@ func (w *World) linger() {
 // most is the largest number of ended sessions that recall tries.
 const most = 50
 
-// recall checks whether a session is alive of which no browser has the cookie any more. If messages may be late for
-// long enough for a session to come back, it tries all sessions.
+// recall checks whether a session is alive whose cookie no browser has any more. If messages may be so late that
+// a session could come back, it tries all sessions.
 func (w *World) recall() {
 	ids := w.dropped
 	if w.plan.Lateness() > time.Minute {
@@ -123,7 +122,7 @@ func (w *World) leftovers() {
 			value, _ := w.redis.Get(time.Now(), key)
 			w.wrong = append(w.wrong, fmt.Sprintf("%s is left in Redis, for %v: %s", key, left, value))
 		case strings.Contains(key, ".new."):
-			w.wrong = append(w.wrong, fmt.Sprintf("%s is staged still, a minute later, for %v", key, left))
+			w.wrong = append(w.wrong, fmt.Sprintf("%s is still staged a minute later, for %v", key, left))
 		case strings.HasSuffix(key, ".list"), strings.HasSuffix(key, ".user"):
 			if left < 0 || left > max(time.Hour, w.plan.Options.Lifetime+10*time.Minute) {
 				w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than any session, and than an hour", key, left))
@@ -131,7 +130,7 @@ func (w *World) leftovers() {
 		case left < 0:
 			w.wrong = append(w.wrong, fmt.Sprintf("%s has no time to live", key))
 		case left > w.plan.Options.TTL-unvisited && left > time.Minute:
-			w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than the idle time-out: nobody has used it for %v", key, left, unvisited))
+			w.wrong = append(w.wrong, fmt.Sprintf("%s lives for %v, longer than the idle timeout, although nobody has used it for %v", key, left, unvisited))
 		}
 	}
 }

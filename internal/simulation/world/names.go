@@ -14,7 +14,7 @@ var tokens = []struct {
 	by      string
 }{
 	{regexp.MustCompile(`\{([\w-]{5})[\w-]{11}(?:[\w-]{6})?\}`), "{$1…}"},
-	// A token, and its owner. All tokens of one key begin in the same way.
+	// This is a token, and its owner. All tokens of one key begin in the same way.
 	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7} \d+ \S+/\d+`), "$1…"},
 	{regexp.MustCompile(`\b[A-Za-z0-9]{4}([A-Za-z0-9]{5})[A-Za-z0-9]{7}\b`), "$1…"},
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// Each process has two observers: one of the plan's manner, and behind it one that notes what it is told. Nothing is
-// drawn from the plan's generator.
+// Each process has two observers: one with the plan's manner, and behind it one that notes what it is told.
+// Neither draws from the plan's generator.
 
 // observers are Options.Observers.
 func (p *process) observers() []middleware.Observer {
@@ -30,7 +30,7 @@ func requestIn(ctx context.Context) *call {
 	return c
 }
 
-// mark says which process something belongs to, and which request.
+// mark returns the process and the request to which something belongs.
 func (p *process) mark(ctx context.Context) told.Mark {
 	m := told.Mark{Process: p.number, Life: p.life}
 	if c := requestIn(ctx); c != nil {
@@ -50,7 +50,7 @@ func (o *witness) Observe(ctx context.Context, e middleware.Event) {
 	w.told.Events = append(w.told.Events, told.Event{Mark: o.mark(ctx), At: w.now(), What: e.Clone()})
 }
 
-// A badObserver has the plan's manner.
+// A badObserver behaves in the plan's manner.
 type badObserver struct {
 	*process
 	rand *rand.Rand // the world's mu guards it
@@ -75,7 +75,7 @@ func (o *badObserver) Observe(ctx context.Context, _ middleware.Event) {
 	}
 }
 
-// next says what the observer does at an event of a request.
+// next returns what the observer does at an event of a request.
 func (o *badObserver) next(c *call) (plan.Manner, time.Duration) {
 	w := o.world
 	w.mu.Lock()
@@ -95,7 +95,7 @@ func (o *badObserver) next(c *call) (plan.Manner, time.Duration) {
 	return manner, d
 }
 
-// exchanges notes an exchange with Redis that is about to be made. The result notes its end.
+// exchanges notes an exchange with Redis that is about to be made. The function that it returns notes its end.
 func (p *process) exchanges(ctx context.Context, commands []transport.Command) (done func()) {
 	w := p.world
 	w.mu.Lock()

@@ -92,7 +92,7 @@ func causeOf(err error) history.Cause {
 		return history.Broken
 	case is(err, session.ErrEnded): // also if that has cut a try short
 		return history.Gone
-	case is(err, store.ErrTimeout): // also if its last try got no reply in the remaining time
+	case is(err, store.ErrTimeout): // also if the last try got no reply in the remaining time
 		return history.Timeout
 	case is(err, store.ErrUnavailable):
 		return history.Unavailable

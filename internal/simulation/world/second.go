@@ -29,8 +29,8 @@ func (c *call) next(over time.Duration, what string) (first *history.Request) {
 	return first
 }
 
-// again records whether the handler has run before. No request may ever see the changes of that first
-// run. But a copy of its command that the network has made may be executed.
+// again records whether the handler has run before. No request may ever see the changes of that first run. But
+// the network may have made a copy of its command, which may be executed.
 func (c *call) again() {
 	if c.seen.Open == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 )
 
-// The names of a guest's cookie and of a member's.
+// These are the names of a guest's cookie and of a member's.
 const (
 	guestName  = "__Host-session"
 	memberName = "__Host-session-login"
@@ -16,7 +16,7 @@ const (
 // A visitor is a browser: a jar with the cookies of a guest and of a member. The world's mu guards it.
 type visitor struct {
 	member, guest cookie
-	latest        string // the ID of the session whose cookie it was given last
+	latest        string // the ID of the session whose cookie it got last
 }
 
 // A cookie is what a browser has of a session; the zero cookie is none.
@@ -101,7 +101,7 @@ func (w *World) keep(c *call, answer *response) {
 	}
 }
 
-// forgotten notes the ID of a session of which no browser has the cookie any more. Somebody may have it nevertheless.
+// forgotten notes the ID of a session whose cookie no browser has any more. Somebody else may still have it.
 func (w *World) forgotten(id string) {
 	if id != "" {
 		w.dropped = append(w.dropped, id)

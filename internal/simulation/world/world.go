@@ -42,7 +42,7 @@ type World struct {
 	wrong    []string // what was wrong at the end
 	told     told.Story
 	calls    []*call
-	over     bool // the requests of the plan are done
+	over     bool // all requests of the plan are done
 
 	requests sync.WaitGroup
 }

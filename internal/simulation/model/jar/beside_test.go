@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// carryOut does some steps of a model.
+// carryOut makes some steps in a model.
 func carryOut(m *world, steps ...step) *state {
 	s := m.initial
 	for _, p := range steps {
@@ -14,8 +14,8 @@ func carryOut(m *world, steps ...step) *state {
 	return &s
 }
 
-// An EndAll elsewhere ends ann's session under the handler that holds it, and a write there is refused. It
-// refuses a login of ann's that has arrived before, and no login of bob's.
+// An EndAll elsewhere ends ann's session while a handler holds it, and a write there is refused. It refuses a
+// login of ann's that has arrived before, and no login of bob's.
 func TestAnEndAllElsewhereOvertakesWhatIsUnderWay(t *testing.T) {
 	for _, c := range []struct {
 		start Start
@@ -36,7 +36,7 @@ func TestAnEndAllElsewhereOvertakesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// For a minute, a background write with a moved id is refused. Then the id is like an unknown one.
+// For a minute, a background write with a moved id is refused. After that the id counts as unknown.
 func TestAMovedIDIsForgottenAfterAMinute(t *testing.T) {
 	m := newWorld(rules{}, NoLimit, Member, "renew write write")
 	s := carryOut(m, step{Send, 0}, step{Send, 1}, step{Send, 2}, step{Open, 0}, step{Commit, 0}, step{Open, 1}, step{Commit, 1},
@@ -49,7 +49,7 @@ func TestAMovedIDIsForgottenAfterAMinute(t *testing.T) {
 	}
 }
 
-// No minute passes while a handler runs, and no request opens a session that another one holds.
+// No minute passes while a handler runs, and no request opens a session that another request holds.
 func TestWhatMayComeNext(t *testing.T) {
 	m := newWorld(rules{}, NoLimit, Guest, "write ann")
 	m.more = true

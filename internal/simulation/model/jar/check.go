@@ -68,7 +68,7 @@ func (m *world) try(s *state, w work) status {
 	return next.requests[i].status
 }
 
-// isOwn reports whether a request is of the browser and does this.
+// isOwn reports whether a request comes from the browser and makes this call.
 func (m *world) isOwn(i int, w what) bool { return m.works[i].what == w && !m.works[i].attacker }
 
 // isDone reports whether a request was answered, and not refused.
@@ -76,7 +76,7 @@ func (s *state) isDone(i int) bool {
 	return s.requests[i].phase == answered && s.requests[i].status == ok
 }
 
-// isBefore reports whether a request could not set a cookie any more when another was sent.
+// isBefore reports whether a request could no longer set a cookie when another was sent.
 func (s *state) isBefore(i, other int) bool {
 	return s.requests[other].after.has(i) || s.requests[i].phase == lost
 }
@@ -91,8 +91,8 @@ func (m *world) hasLost(s *state) bool {
 	return false
 }
 
-// isStillIn reports a logout that was answered, and all logins were over when it was sent. The visitor is
-// logged in.
+// isStillIn is for a visitor who is logged in. It reports whether a logout was answered, and all logins were over
+// when that logout was sent.
 func (m *world) isStillIn(s *state) bool {
 	for j := range m.works {
 		if m.isOwn(j, logout) && s.isDone(j) && m.areBefore(s, j, 0) {
@@ -102,8 +102,8 @@ func (m *world) isStillIn(s *state) bool {
 	return false
 }
 
-// isAnother reports a login of another user than the one who is logged in now. All logins of that one were
-// over when it was sent.
+// isAnother reports whether another user has logged in than the one who is logged in now, and all logins of the
+// latter were over when that login was sent.
 func (m *world) isAnother(s *state, in user) bool {
 	for j, w := range m.works {
 		if m.isOwn(j, login) && w.user != in && s.isDone(j) && m.areBefore(s, j, in) {
@@ -123,7 +123,7 @@ func (m *world) areBefore(s *state, j int, u user) bool {
 	return true
 }
 
-// isStranger reports that cookies open the session of a user who has not logged in with that browser, neither
+// isStranger reports whether cookies open the session of a user who has not logged in with that browser, neither
 // at first nor by a request.
 func (m *world) isStranger(s *state, c cookies, attacker bool) bool {
 	u := m.userOf(s, c)
@@ -147,8 +147,8 @@ func (m *world) isStranger(s *state, c cookies, attacker bool) bool {
 	return true
 }
 
-// missing reports a write that was answered and is not in the session of the visitor, who is logged in. It
-// says nothing of a visitor who was also logged out or was also another user, or if sessions have ended
+// missing reports a write that was answered, but is not in the session of the visitor, who is logged in. It
+// reports nothing if the visitor was also logged out or was also another user, or if sessions have ended
 // elsewhere, or were left alone for a minute.
 func (m *world) missing(s *state) violation {
 	home, _ := m.find(s, s.browser)

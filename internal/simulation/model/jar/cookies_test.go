@@ -2,8 +2,8 @@ package jar
 
 import "testing"
 
-// onlyOne has what a single request is told, and what its response does to the cookies. The sessions have
-// letters, see Start.
+// onlyOne has the status of a single request, and what its response does to the cookies. The letters of the
+// sessions are those of Start.
 var onlyOne = []struct {
 	name  string
 	start Start
@@ -48,7 +48,7 @@ func TestWhatAResponseDoesToTheCookies(t *testing.T) {
 	}
 }
 
-// A navigation whose id has moved begins a guest's session if the browser has no other.
+// A navigation with a moved id begins a guest's session if the browser has no other session.
 func TestANavigationWithAMovedIDBeginsAGuestsSession(t *testing.T) {
 	m := newWorld(rules{}, NoLimit, Member, "ann write write-nav")
 	s := carryOut(m, step{Send, 0}, step{Send, 1}, step{Send, 2}, step{Open, 0}, step{Commit, 0}, step{Open, 1}, step{Commit, 1},

@@ -80,7 +80,7 @@ func drawWords(r *rand.Rand, start Start) string {
 	return words
 }
 
-// expect describes a step that has led to a state.
+// expect returns what is expected of a step that has led to a state.
 func (m *world) expect(s *state, p step) Step {
 	e := Step{Kind: p.kind, Request: int(p.request)}
 	q := &s.requests[p.request]
@@ -107,7 +107,7 @@ func (m *world) expectOpen(s *state, e Step, id index) Step {
 	return e
 }
 
-// letter says what a response does to a cookie, as [Step] has it.
+// letter returns what a response does to a cookie, as [Step] has it.
 func letter(set index) string {
 	switch set {
 	case keep:

@@ -9,7 +9,7 @@ import (
 
 const courses = 20_000
 
-// A seed is enough to repeat a course.
+// A seed is enough to repeat its course.
 func TestASeedRepeatsACourse(t *testing.T) {
 	for seed := range uint64(100) {
 		if a, b := jar.Random(seed), jar.Random(seed); !reflect.DeepEqual(a, b) {
@@ -18,8 +18,8 @@ func TestASeedRepeatsACourse(t *testing.T) {
 	}
 }
 
-// A browser that follows the responses of a course always opens a session whose cookie it has. What a
-// response does to the cookies depends on the call, as P4 says.
+// A browser that follows the responses of a course only opens sessions whose cookies it has. What a response does
+// to the cookies depends on the call, as P4 says.
 func TestCoursesKeepToTheCookies(t *testing.T) {
 	t.Parallel()
 	seen := make(map[int]int)
@@ -36,7 +36,7 @@ func TestCoursesKeepToTheCookies(t *testing.T) {
 
 type cookies struct{ guest, member string }
 
-// atFirst returns the cookies that the browser has at first.
+// atFirst returns the cookies that the browser has at the start.
 func atFirst(s jar.Start) cookies {
 	return map[jar.Start]cookies{
 		jar.Guest: {guest: "A"}, jar.Planted: {guest: "A"}, jar.Elsewhere: {guest: "A"}, jar.Member: {member: "A"}, jar.Dead: {member: "A"},

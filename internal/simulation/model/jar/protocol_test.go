@@ -13,11 +13,11 @@ var (
 	tell  = flag.Bool("courses", false, "tell the shortest course to each violation")
 )
 
-// never are the violations that no course of requests and no loss leads to.
+// never are the violations that must have no outcome, in any order of requests and with any loss.
 var never = []violation{undoneByWrites, stranger, noPage}
 
-// A number is how many outcomes have a violation: if nothing happens beside the requests; and if, with -all,
-// sessions may end elsewhere and a minute may pass.
+// A number is how many outcomes have a violation: if only the requests happen; and with -all, if sessions may
+// also end elsewhere and a minute may pass.
 type number struct{ alone, more int }
 
 // A row has all combinations of some requests, from one start.

@@ -49,7 +49,7 @@ const (
 	lost
 )
 
-// A status is what a request is told.
+// A status is the status that a request gets.
 type status uint8
 
 const (
@@ -69,25 +69,25 @@ const (
 // nobody is a browser without cookies.
 var nobody = cookies{none, none}
 
-// A request is one of the browser's, or the attacker's. What is not needed any more is forgotten, so that there
+// A request is the browser's, or the attacker's. Fields that are not needed any more are cleared, so that there
 // are fewer states.
 type request struct {
 	phase phase
 	after set // the requests that were answered before this one was sent
 
-	// Until it is committed.
+	// These count until the commit.
 	came      cookies
 	session   index   // that it has opened, or none
-	moved     cookies // the ids of those that came, if they have moved, or none
+	moved     cookies // the ids that came and have moved, or none
 	overtaken bool    // EndAll was done while its handler ran
 
-	// From then on.
+	// These count from then on.
 	status status
-	had    bool    // it has opened a session, or an id that came has moved
+	had    bool    // it has opened a session, or came with an id that has moved
 	set    cookies // what its response does to the cookies, until it comes or is lost
 }
 
-// forget forgets what is not needed after the commit.
+// forget clears the fields that are not needed after the commit.
 func (q *request) forget() {
 	q.had = q.session != none || q.moved != nobody
 	q.came, q.session, q.moved, q.overtaken = nobody, none, nobody, false

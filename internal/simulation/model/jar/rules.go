@@ -4,7 +4,7 @@ package jar
 type rules struct {
 	oneCookie    bool // guests and members share a cookie, and a write with an ended id is a 409
 	dropDead     bool // a response that sets a guest's cookie deletes a dead member's cookie
-	atOnce       bool // a session that gives way ends when the newer login is stored, not when that is come back with
+	atOnce       bool // a session that gives way ends when the newer login is stored, not when that is claimed
 	anyUser      bool // a login replaces the session of another user, too
 	empty        bool // a session that gives way does not leave its content
 	emptyRenew   bool // Renew begins a session if nothing is stored

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// breaks has each rule that can be broken, and the violation that it prevents: with requests from a start.
-// There are no such outcomes if the rule is kept.
+// breaks has each rule that can be broken, and the violation that the rule prevents, with some requests from a
+// start. With the rule there is no outcome with that violation.
 var breaks = []struct {
 	name      string
 	rules     rules
@@ -19,19 +19,19 @@ var breaks = []struct {
 		"write ann", undoneByWrites},
 	{"a guest's response deletes a dead member's cookie", rules{dropDead: true}, Dead, NoLimit,
 		"write ann", undoneByWrites},
-	{"what gives way ends when the newer login is stored", rules{atOnce: true}, Guest, NoLimit,
+	{"a session that gives way ends when the newer login is stored", rules{atOnce: true}, Guest, NoLimit,
 		"ann ann", undoneByAgain},
 	{"a login replaces another user's session", rules{anyUser: true}, Planted, NoLimit,
 		"ann mallory-write mallory-bob", undoneByAttacker},
-	{"what gives way does not leave its content", rules{empty: true}, Guest, NoLimit,
+	{"a session that gives way loses its content", rules{empty: true}, Guest, NoLimit,
 		"write ann ann", writeLost},
 	{"Renew begins a session", rules{emptyRenew: true}, Nothing, NoLimit,
 		"ann renew", undoneByRenew},
-	{"MaxSessions counts what Renew has made", rules{renewCounts: true}, Member, Refuse,
+	{"MaxSessions counts a session from a Renew", rules{renewCounts: true}, Member, Refuse,
 		"renew", refusesOut},
 	{"a login leaves another user's session alone", rules{linger: true}, Member, NoLimit,
 		"bob renew", another},
-	{"a logout leaves the session alone that the id has become", rules{linger: true}, Member, NoLimit,
+	{"a logout does not follow a moved id", rules{linger: true}, Member, NoLimit,
 		"logout renew", stillIn},
 	{"Login keeps a guest's id", rules{loginKeeps: true}, Planted, NoLimit,
 		"ann mallory-write", stranger},
@@ -57,7 +57,7 @@ func TestEachRuleIsForSomething(t *testing.T) {
 	}
 }
 
-// No order of responses, and no loss of any, lets a write undo a login.
+// In no order of responses, and with no loss, does a write undo a login.
 func TestNoWriteUndoesALogin(t *testing.T) {
 	for _, start := range []Start{Nothing, Guest, Member, Dead, DeadAndGuest, MovedAndGuest} {
 		t.Run(string(start), func(t *testing.T) {

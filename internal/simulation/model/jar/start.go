@@ -3,7 +3,7 @@ package jar
 import "strings"
 
 // A Start says which sessions there are at first, and which cookies the browser has. The sessions have letters
-// from A on. Somebody has come back with each of them, except with the session that a moved one has become
+// from A on. All are claimed, except the session to which a moved one has moved.
 type Start string
 
 const (

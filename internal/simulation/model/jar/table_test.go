@@ -1,30 +1,31 @@
 package jar
 
-// table has the number of outcomes with each violation, by start. There are none of a violation that a row does
-// not name. These are the reasons for those that are left:
+// table has the number of outcomes with each violation, by start. A violation that a row does not name has no
+// outcome there. These are the reasons for the violations that remain:
 //
-//   - undoneByLogout: a logout is sent before the response to a login comes, and answered after it. A response
-//     cannot delete a cookie only if this has a certain value.
+//   - undoneByLogout: a logout is sent before the response to a login arrives, and answered after it. A response
+//     cannot make its deletion of a cookie depend on the cookie's value.
 //   - undoneByRenew, undoneByRemember: the response to these comes after that to a login, and sets a cookie that
 //     the login has made worthless, or that of a session without a user.
-//   - undoneByAgain: two logins are done at once. A request comes back with the newer one, which ends the older.
-//     Then the response to the older login comes.
-//   - undoneByOther: two users log in at once. The later login ends the session of the other, whose response
-//     comes last. Or one of the logins is done twice, as above.
-//   - undoneByAttacker: an attacker logs in as the same user with the planted cookie, and comes back.
-//   - undoneSince, shutSince: no browser has the cookie to which an id has moved. A login or a page goes on.
+//   - undoneByAgain: two logins are done at once. A request claims the newer session, which ends the older one.
+//     Then the response to the older login arrives.
+//   - undoneByOther: two users log in at once. The later login ends the session of the other user, whose response
+//     arrives last. Or one of the logins is done twice, as above.
+//   - undoneByAttacker: an attacker logs in as the same user with the planted cookie, and claims the session.
+//   - undoneSince, shutSince: no browser has the cookie of the id to which another has moved. A login or a page
+//     still works.
 //   - shutOut: an attacker has moved the planted id. Or the browser has had a moved cookie from the start. Or
 //     the response to a Remember of a session without a user comes last, with an id that has moved meanwhile.
-//   - refusesOut: the browser has come back with a session of ann's, and then another response overwrites its
-//     cookie: to an older login, a Renew, or bob's login. Or the attacker has logged in as ann.
+//   - refusesOut: the browser has claimed a session of ann's, and then another response overwrites its cookie: to
+//     an older login, a Renew, or bob's login. Or the attacker has logged in as ann.
 //   - stillIn, another: a Renew of a session of ann's is answered last. A logout, or bob's login, has not ended
-//     that session: it came more than a minute later with the moved id. Or two logins of ann's were done at once
-//     (which needs four requests), and it came with the other one.
+//     that session, since it came more than a minute later with the moved id. Or two logins of ann's were done at
+//     once (which needs four requests), and it came with the cookie of the other one.
 //   - writeLost: a Renew has moved the guest's id to a session without a user, and the response is lost. The
-//     next login does not know whose that session is, so it leaves it alone.
-//   - writeAside: beside a login, a write comes without a cookie, or a navigation comes with a moved id, and
-//     begins a guest's session. Or it comes back with the older of two logins, and both stay. Or a Renew takes
-//     it to a session without a user.
+//     next login does not know whose session that is, so it leaves the session alone.
+//   - writeAside: beside a login, a write without a cookie, or a navigation with a moved id, begins a guest's
+//     session. Or it claims the older session of two logins, and both stay. Or a Renew moves it to a session
+//     without a user.
 var table = []row{
 	{
 		start: Nothing, requests: 3, of: calls,

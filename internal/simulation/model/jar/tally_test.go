@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What the requests of a row of the tests may do.
+// These are the calls that the requests of a row may make.
 const (
 	calls   = "write ann bob logout renew remember"
 	pages   = "write write-nav ann logout renew"
@@ -15,8 +15,8 @@ const (
 	attacks = "write ann mallory-write mallory-ann mallory-bob"
 )
 
-// combinations returns all combinations of n words, in which a word may come again. Their order does not
-// matter: requests are sent in every order.
+// combinations returns all combinations of n words, with repetition. Their order does not matter, since the
+// requests are sent in every order.
 func combinations(words []string, n int) (all []string) {
 	if n == 0 {
 		return []string{""}
@@ -29,7 +29,7 @@ func combinations(words []string, n int) (all []string) {
 	return all
 }
 
-// A tally has the number of different outcomes with each violation, and the first course to one.
+// A tally has the number of different outcomes with each violation, and the first course to each violation.
 type tally struct {
 	counts  map[violation]int
 	courses map[violation]string
@@ -46,8 +46,8 @@ type finding struct {
 	violation violation
 }
 
-// outcome returns what is left of a state when all requests are over: the sessions, the cookies, and what
-// each request was told. It does not matter in which order that has happened.
+// outcome returns what is left of a state when all requests are over: the sessions, the cookies, and the status
+// of each request. The order in which that happened does not matter.
 func outcome(s *state) state {
 	left := *s
 	left.crossed, left.endedAll, left.minute = false, false, false

@@ -1,7 +1,7 @@
 package jar
 
-// A login is undone if it was answered, no logout was sent after its response, and yet the visitor is not
-// logged in. The violation says beside which requests.
+// A login is undone if it was answered, no logout was sent after its response, and the visitor is still not
+// logged in. The violation names the requests beside it.
 const (
 	undoneByWrites   violation = "a login is undone beside writes only"
 	undoneByAttacker violation = "a login is undone beside an attacker's requests"

@@ -81,7 +81,7 @@ func (n *step) late(c *command) bool { return n.time > c.sent+within+n.ahead(c) 
 func (n *step) checkEndAll(c *command) {
 	n.ended = n.time
 	if c.kind == login && n.skew < 0 {
-		return // it was done by now; nothing more is known since the clock was set back
+		return // done by now; nothing more is known since the clock was set back
 	}
 	switch was := n.calls[c.call].phase; {
 	case c.kind != endAll:

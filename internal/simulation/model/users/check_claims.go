@@ -2,9 +2,9 @@ package users
 
 import "math/bits"
 
-// The rules of sessions that nobody has come back with: see internal/records/unclaimed.go.
+// These are the rules of unclaimed sessions: see internal/records/unclaimed.go.
 
-// checkMark checks what a command does to the mark: who counts as claimed, and who is named.
+// checkMark checks what a command does to the mark: which sessions count as claimed, and which are named.
 func (n *step) checkMark(c *command, before, after *view) {
 	stay := before.listed & after.listed
 	if again := stay & after.entries &^ before.entries; again != 0 {
@@ -26,7 +26,7 @@ func (n *step) checkMark(c *command, before, after *view) {
 	}
 }
 
-// dropped returns the session for whose entry the mark has no room any more: the oldest, at a login.
+// dropped returns the session for whose entry the mark has no room any more at a login: the oldest.
 func (n *step) dropped(c *command, before, after *view) sessions {
 	unclaimed := before.unclaimed()
 	if c.kind != login || !after.entries.has(c.session) || bits.OnesCount8(uint8(unclaimed)) < n.m.bounds.unclaimed() {
@@ -67,8 +67,8 @@ func (n *step) checkReplaced(c *command, before, after *view) {
 	}
 }
 
-// checkClaim checks that the first claim of a session ends exactly the sessions that its login has replaced, unless
-// they were claimed before, and that another one ends nothing.
+// checkClaim checks that the first claim of a session ends exactly the sessions that its login has replaced,
+// unless they were claimed before, and that any other claim ends nothing.
 func (n *step) checkClaim(c *command, before, after *view, named sessions) {
 	var want sessions
 	if before.unclaimed().has(c.session) {
@@ -83,7 +83,7 @@ func (n *step) checkClaim(c *command, before, after *view, named sessions) {
 	}
 }
 
-// checkClaimReply checks what a call is told that claims a session.
+// checkClaimReply checks what a call that claims a session is told.
 func (n *step) checkClaimReply(i uint8, c *command, r *reply) {
 	v := n.view()
 	switch {

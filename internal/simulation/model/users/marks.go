@@ -8,7 +8,7 @@ import (
 // mostUnclaimed is the number of unclaimed sessions that a mark has room for.
 const mostUnclaimed = 16
 
-// A readMark is what a user's mark says of sessions.
+// A readMark is what a user's mark says about sessions.
 type readMark struct {
 	named   sessions        // sessions of earlier epochs that are alive
 	entries sessions        // sessions with an entry
@@ -60,8 +60,8 @@ func (v *view) claimed() sessions { return v.listed &^ v.entries }
 // unclaimed returns the live sessions of the user that nobody has come back with.
 func (v *view) unclaimed() sessions { return v.listed & v.entries }
 
-// root returns the unclaimed session to which an unclaimed one gives way at last, or that one itself. It returns none
-// for any other session: what is over does not lead to what it gave way to.
+// root returns the unclaimed session to which an unclaimed one gives way in the end, or that one itself. It
+// returns none for any other session, since an ended session gives way to nothing.
 func (v *view) root(session uint8) uint8 {
 	if !v.unclaimed().has(session) {
 		return none
@@ -74,7 +74,7 @@ func (v *view) root(session uint8) uint8 {
 	return none
 }
 
-// roots returns the unclaimed sessions that give way to no other one.
+// roots returns the unclaimed sessions that give way to no other session.
 func (v *view) roots() sessions {
 	all := v.unclaimed()
 	for j := range uint8(maxCalls) {

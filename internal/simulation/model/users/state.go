@@ -174,5 +174,5 @@ func (n *step) forget() {
 	n.sort()
 }
 
-// longAgo is the time at which they were sent then.
+// longAgo is the time at which these commands then count as sent.
 const longAgo = -1000

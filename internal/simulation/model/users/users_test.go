@@ -29,8 +29,8 @@ const hours = 3 * 3600
 
 var (
 	right = []users.Clocks{{0, 0}}
-	// wrong has clocks that are not known yet, that are wrong because of an old reply, and that are wrong
-	// because Redis's clock was set. The last two differ between the processes.
+	// wrong has clocks that are not known yet, that are wrong because of an old reply, and that are wrong because
+	// Redis's clock was set. In apart the clocks of the two processes differ.
 	wrong = []users.Clocks{{0, 0}, {users.Unknown, users.Unknown}, {-1, -1}, {1, 1}, {-hours, -hours}, {hours, hours}}
 	apart = []users.Clocks{{0, users.Unknown}, {-1, 1}, {hours, 0}, {0, hours}, {0, -hours}}
 	sets  = []int{-hours, -20, 20, hours}
@@ -58,7 +58,7 @@ func threes() (all []string) {
 	return all
 }
 
-// claims returns all combinations of a login and two calls that matter to a session that nobody has come back with.
+// claims returns all combinations of a login and two calls that matter to an unclaimed session.
 func claims() (all []string) {
 	words := strings.Fields("again claim renew save end endall endall-except")
 	for _, second := range words {
@@ -72,13 +72,13 @@ func claims() (all []string) {
 	return all
 }
 
-// replacements are combinations of logins of which the later ones replace the earlier ones.
+// replacements are combinations of logins in which later ones replace earlier ones.
 var replacements = []string{"login claim again claim", "login-max claim login-max claim", "login-refuse claim login-refuse claim"}
 
-// unrelated are combinations in which sessions give way to one login that have nothing to do with each other.
+// unrelated are combinations in which unrelated sessions give way to one login.
 var unrelated = []string{"login login claim login-max", "login login login-max claim", "login again claim login-max"}
 
-// longer are four calls, of which some are claims.
+// longer are combinations of four calls, some of which are claims.
 var longer = append([]string{"login again again claim", "login claim again endall", "login claim again endall-except", "login end again claim",
 	"login again claim end", "login save again claim", "login again claim save", "login renew again claim", "login claim renew again",
 	"login-max claim login-max end", "login-max claim login-max endall", "login-refuse claim login-refuse end",
@@ -136,8 +136,8 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// Rules that the modelled client follows are broken here, and the exploration must notice. The rules of
-// the scripts are broken in the catalogue of internal/defects.
+// TestBreaks breaks rules that the modelled client follows, and the exploration must notice. The rules of the
+// scripts are broken in the catalogue of internal/defects.
 func TestBreaks(t *testing.T) {
 	s, once := scripts(t), users.Bounds{Passes: 1, Clocks: wrong}
 	for _, b := range []struct {
@@ -153,7 +153,7 @@ func TestBreaks(t *testing.T) {
 			once, "login endall", "is told that it has come too late"},
 		{"a command may come twice as late", users.Switches{ComesLate: true},
 			once, "login end", "begins too late"},
-		// With room for one, the second login makes the first count as claimed.
+		// With room for only one unclaimed session, the second login makes the first count as claimed.
 		{"a login that counts again does not say that expired sessions are off the list", users.Switches{PrunesUnsaid: true},
 			users.Bounds{Clocks: right, Room: 1}, "login end login login-refuse", "is told a second time"},
 	} {
