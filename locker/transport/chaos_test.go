@@ -17,9 +17,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Many callers with all sorts of deadlines share connections on which all sorts of things go wrong.
-// Each gets its own reply or an error, in time to the nanosecond; what was refused never reaches
-// Redis; and no goroutine stays.
+// Many callers with all sorts of deadlines share connections that fail in all sorts of ways. Each caller gets its
+// own reply or an error, in time to the nanosecond. A command that was refused never reaches Redis. No goroutine
+// stays.
 func TestChaos(t *testing.T) {
 	for name, faults := range map[string]int{"healthy": 0, "bad": 1000, "terrible": 30} {
 		t.Run(name, func(t *testing.T) {
@@ -35,10 +35,10 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// A jungle is a Redis, and the way to it, that does anything.
+// A jungle is a Redis that may do anything, and so may the way to it.
 type jungle struct {
 	t      *testing.T
-	faults int // one in so many commands meets one; 0: none
+	faults int // one in so many commands meets a fault; 0: none
 
 	servers sync.WaitGroup // the ends of the connections
 
@@ -79,7 +79,7 @@ func chaos(t *testing.T, seed uint64, faults int) {
 	defer j.mu.Unlock()
 	for name := range refused {
 		if j.seen[name] {
-			t.Errorf("%s was refused, and was sent", name)
+			t.Errorf("%s was refused, but it was sent", name)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (j *jungle) n(n int) int {
 
 func (j *jungle) upTo(d time.Duration) time.Duration { return time.Duration(j.n(int(d))) }
 
-// bad reports whether something goes wrong now.
+// bad reports whether a fault happens now.
 func (j *jungle) bad() bool { return j.faults > 0 && j.n(j.faults) == 0 }
 
 func (j *jungle) dial() (redis.Conn, error) {
@@ -152,7 +152,7 @@ func (j *jungle) dial() (redis.Conn, error) {
 	return redis.NewConn(near, 0, 0), nil
 }
 
-// serve is Redis's end of a connection. The replies are on their way for a while.
+// serve is Redis's end of a connection. The replies travel for a while.
 func (j *jungle) serve(conn net.Conn) {
 	replies := make(chan []byte, 1000)
 	defer close(replies)
@@ -165,9 +165,9 @@ func (j *jungle) serve(conn net.Conn) {
 				case 0: // cut in the middle
 					conn.Write(reply[:j.n(len(reply))])
 					conn.Close()
-				case 1: // late, but there
+				case 1: // late, but it arrives
 					pause(j.upTo(2 * brief))
-				case 2: // swallowed, with all that follow
+				case 2: // lost, and all later ones as well
 					for range replies {
 					}
 				}

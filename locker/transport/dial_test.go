@@ -16,14 +16,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A dial that hangs, even for ever, keeps nobody for longer than the timeout, and a caller with
-// less time leaves by itself. One that is left over has another connection.
+// A dial that hangs, even for ever, keeps no caller for longer than the timeout, and a caller with less time
+// leaves by itself. A call that still has time then gets another connection.
 func TestDialHangs(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		forever := make(chan struct{})
 		var dials atomic.Int64
 		p.pool.Dial = func() (redis.Conn, error) {
-			if dials.Add(1) > 2 { // the first, and the one that finds out about it
+			if dials.Add(1) > 2 { // the first dial hangs, and so does that of its probe
 				return p.dial()
 			}
 			<-forever
@@ -43,7 +43,7 @@ func TestDialHangs(t *testing.T) {
 	})
 }
 
-// A dial is told when nobody needs it any more.
+// A dial is cancelled when no caller needs it any more.
 func TestDialIsCancelled(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		var took time.Duration
@@ -57,7 +57,7 @@ func TestDialIsCancelled(t *testing.T) {
 		a.wantError(os.ErrDeadlineExceeded, false)
 		synctest.Wait()
 		if took != time.Minute {
-			t.Errorf("it had %v", took)
+			t.Errorf("the dial had %v", took)
 		}
 		b := p.ask(t.Context(), "b")
 		p.client.Close()
@@ -65,7 +65,7 @@ func TestDialIsCancelled(t *testing.T) {
 	})
 }
 
-// The connection comes when the last of those that wanted it has left. It is not kept.
+// A connection that is made after the last caller for it has left is not kept.
 func TestDialIsLate(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		p.pool.Dial = func() (redis.Conn, error) { pause(61 * s); return p.dial() }
@@ -76,8 +76,7 @@ func TestDialIsLate(t *testing.T) {
 	})
 }
 
-// A connection that cannot be made is an error for all that wait for it. The next round trip tries
-// again.
+// If a connection cannot be made, all calls that wait for it fail. The next round trip tries again.
 func TestDialFails(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		failed, fail := make(chan struct{}), errors.New("connection refused")
@@ -95,8 +94,8 @@ func TestDialFails(t *testing.T) {
 	})
 }
 
-// A dial that had begun before a round trip came says nothing of the Redis that the round trip may
-// meet: it has a dial of its own, and no more than one.
+// A dial that began before a round trip came says nothing about the Redis that the round trip may meet. So the
+// round trip gets a dial of its own, but only one.
 func TestDialFailsThatBeganBefore(t *testing.T) {
 	each(t, map[string]bool{"once": false, "twice": true}, func(t *testing.T, again bool) {
 		p := newPuppet(t)
@@ -126,8 +125,8 @@ func TestDialFailsThatBeganBefore(t *testing.T) {
 	})
 }
 
-// A pool that cannot dial is an error that says why, of any kind; a panic of its function is not the
-// end of the process.
+// If a pool cannot dial, for whatever reason, the error says why. A panic of its dial function does not end the
+// process.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, pool := range map[string]*redis.Pool{

@@ -13,7 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Nothing waits for the replies of others before it is sent, and each gets its own.
+// No command waits for the replies to others before it is sent, and each caller gets its own reply.
 func TestLinkSendsAtOnce(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -31,7 +31,7 @@ func TestLinkSendsAtOnce(t *testing.T) {
 	})
 }
 
-// What comes while somebody writes is sent together, in the order in which it came.
+// Commands that come while a caller writes are sent together, in the order in which they came.
 func TestLinkSharesWrites(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -48,7 +48,7 @@ func TestLinkSharesWrites(t *testing.T) {
 	})
 }
 
-// Somebody reads while somebody writes: a proxy may stop reading until its replies are read.
+// One caller reads while another writes: a proxy may stop reading until its replies are read.
 func TestLinkReadsWhileItWrites(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w := p.wantServed("first")
@@ -65,7 +65,7 @@ func TestLinkReadsWhileItWrites(t *testing.T) {
 	})
 }
 
-// Who has its reply does not go on writing for others that came later.
+// A caller that has its reply does not go on writing for calls that came later.
 func TestLinkWriterLeaves(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w := p.wantServed("first")
@@ -81,8 +81,8 @@ func TestLinkWriterLeaves(t *testing.T) {
 	})
 }
 
-// A connection that breaks: the callers with a reply have it, and the others learn that their
-// commands may have been done.
+// A connection breaks. Callers whose replies have arrived get them. The others learn that their commands may have
+// been done.
 func TestLinkBreaks(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -98,7 +98,7 @@ func TestLinkBreaks(t *testing.T) {
 	})
 }
 
-// It breaks while commands are sent. Those behind were certainly not sent, and go to the next
+// A connection breaks while commands are sent. The commands behind were certainly not sent. They go to the next
 // connection, without their callers noticing.
 func TestLinkBreaksWhileSending(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
@@ -113,7 +113,7 @@ func TestLinkBreaksWhileSending(t *testing.T) {
 	})
 }
 
-// A connection that breaks while somebody writes ends the round trips only when that has ended: the
+// A connection breaks while a caller writes. The round trips end only when the write has ended, since the
 // arguments are read until then.
 func TestLinkBreaksDuringWrite(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
@@ -127,13 +127,13 @@ func TestLinkBreaksDuringWrite(t *testing.T) {
 		close(written)
 		a.wantBroken()
 		w := p.accept()
-		w.wantCommands("b") // which was not sent
+		w.wantCommands("b") // b was not sent
 		w.answer("b")
 		b.wantReply()
 	})
 }
 
-// A slow connection takes its time to end a write, even when it has been closed.
+// A slow connection needs time to end a write, even after it was closed.
 type slow struct{ written chan struct{} }
 
 func (s slow) Write([]byte) (int, error)      { <-s.written; return 0, io.ErrClosedPipe }
@@ -145,8 +145,8 @@ func (slow) SetDeadline(time.Time) error      { return nil }
 func (slow) LocalAddr() net.Addr              { return nil }
 func (slow) RemoteAddr() net.Addr             { return nil }
 
-// Redigo panics where a reply is absurd, or a command has no name. That breaks the connection, not
-// the process.
+// Redigo panics if a reply is absurd, or a command has no name. That breaks the connection, and does not end the
+// process.
 func TestLinkPanics(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -162,13 +162,13 @@ func TestLinkPanics(t *testing.T) {
 	})
 }
 
-// A reply before the command has been sent belongs to another. The connection is no good, and
-// the command goes nowhere.
+// A reply that arrives before its command was sent belongs to another call. The connection cannot be trusted, and
+// the command is sent nowhere else.
 func TestLinkReplyComesTooSoon(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
 		a, large := p.ask(t.Context(), "a"), p.ask(t.Context(), strings.Repeat("x", 20_000))
-		w.wantCommands("a") // and the large one is being written
+		w.wantCommands("a") // the large one is being written
 		w.answer("first", "a", "a")
 		wantReplies(first, a)
 		large.wantBroken()
@@ -180,8 +180,8 @@ func TestLinkReplyComesTooSoon(t *testing.T) {
 
 const readOnly = "-READONLY You can't write against a read only replica.\r\n"
 
-// After a failover the open connection leads to a replica. Its replies are still replies, but
-// the next round trip goes to whoever is master now.
+// After a failover the open connection leads to a replica. Replies on it still count, but the next round trip
+// goes to the present master.
 func TestLinkIsDemoted(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -199,8 +199,8 @@ func TestLinkIsDemoted(t *testing.T) {
 	})
 }
 
-// A crowd learns one after another that the server was demoted, or that the connection breaks in the
-// end. That says nothing about the connection that the first of them has led to: it is kept.
+// Several calls learn one after another that the server was demoted, or that the connection breaks. The
+// connection to which the first of these refusals has led is not affected: it is kept.
 func TestLinkIsDemotedOnce(t *testing.T) {
 	each(t, map[string]func(w *wire, b *asked){
 		"demoted again": func(w *wire, b *asked) { w.say(readOnly); <-b.done },
@@ -222,7 +222,7 @@ func TestLinkIsDemotedOnce(t *testing.T) {
 	})
 }
 
-// While the address still leads to a replica, it is dialled again from time to time, and not for each reply.
+// While the address still leads to a replica, the client dials again from time to time, not for each reply.
 func TestLinkStillLeadsToAReplica(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -241,7 +241,7 @@ func TestLinkStillLeadsToAReplica(t *testing.T) {
 	})
 }
 
-// A stray reply has come, says the layer above: nothing on this connection can be trusted.
+// The layer above has got a stray reply, so nothing on this connection can be trusted.
 func TestReset(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -251,7 +251,7 @@ func TestReset(t *testing.T) {
 		a.wantBroken()
 		b.wantBroken()
 		w.wantEnd()
-		p.client.Reset() // of nothing
+		p.client.Reset() // there is no connection
 		p.wantServed("c")
 	})
 }
@@ -262,15 +262,15 @@ func TestLinkIsIdle(t *testing.T) {
 		w := p.wantServed("a")
 		for range 3 {
 			redistest.Elapse(59 * s)
-			p.wantServedOn(w, "b") // still the same
+			p.wantServedOn(w, "b") // still the same connection
 		}
 		w.wantEndAfter(time.Minute)
 		p.wantServed("c")
 	})
 }
 
-// Close lets those finish that are under way, refuses all others, and closes the connection then, or at
-// once if it is idle.
+// Close lets calls that are under way finish, and refuses all others. Then, or at once if the connection is idle,
+// it closes the connection.
 func TestClose(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -314,7 +314,7 @@ func (p *puppet) subscribing(ctx context.Context) (*wire, <-chan error) {
 	return w, done
 }
 
-// To cancel the context ends a Subscribe that waits for its reply, and its connection.
+// Cancelling the context ends a Subscribe that waits for its reply, and its connection.
 func TestSubscribeIsCancelled(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -328,7 +328,7 @@ func TestSubscribeIsCancelled(t *testing.T) {
 	})
 }
 
-// Redigo panics where a message is absurd. That ends the subscription, not the process.
+// Redigo panics if a message is absurd. That ends the subscription, not the process.
 func TestSubscriptionPanics(t *testing.T) {
 	const absurd = "$9223372036854775807\r\n"
 	each(t, map[string]string{

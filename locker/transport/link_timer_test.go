@@ -11,12 +11,12 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A second connection is made while the first is stuck, and takes what comes meanwhile. There are no
-// more than two, even if both are stuck.
+// A second connection is made while the first is stuck, and serves new calls. There are no more than two, even if
+// both are stuck.
 func TestLinkIsStuck(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
-		redistest.Elapse(7 * s) // an eighth of a minute is more
+		redistest.Elapse(7 * s) // less than an eighth of a minute
 		a := p.ask(t.Context(), "a")
 		w.wantCommands("a")
 		other := p.acceptProbe()
@@ -34,8 +34,8 @@ func TestLinkIsStuck(t *testing.T) {
 	})
 }
 
-// A connection that has died without a word is found out by a reply on the other. All that was
-// sent there is an error after a quarter of the timeout, and may be repeated.
+// A reply on another connection reveals that a connection has died silently. All calls on the dead one fail after
+// a quarter of the timeout, and may be repeated.
 func TestLinkIsDead(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -48,13 +48,13 @@ func TestLinkIsDead(t *testing.T) {
 		first.wantTook(15 * s)
 		a.wantBroken()
 		w.wantEnd()
-		p.wantServedOn(other, "b") // the other stays
+		p.wantServedOn(other, "b") // the other connection stays
 		p.wantNoConnection()
 	})
 }
 
-// It is no more than a guess: a large reply may take as long. So what is repeated then has the rest of
-// its time.
+// That a link is dead is only a guess, since a large reply may take as long. So the calls that are repeated then
+// have the rest of their time.
 func TestLinkIsDeadOnceInATimeout(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		_, first := p.begin("first")
@@ -71,7 +71,7 @@ func TestLinkIsDeadOnceInATimeout(t *testing.T) {
 	})
 }
 
-// What was not sent there goes to the other connection by itself.
+// Calls that the dead link has not sent go to the other connection by themselves.
 func TestLinkIsDeadBeforeItIsDialled(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		p.pool.Dial = nil
@@ -91,7 +91,7 @@ func TestLinkIsDeadBeforeItIsDialled(t *testing.T) {
 	})
 }
 
-// A link is not dead while replies come, be it late: they may be large, or many.
+// A link is not dead while replies arrive, even late ones: they may be large, or many.
 func TestLinkIsSlow(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -102,16 +102,16 @@ func TestLinkIsSlow(t *testing.T) {
 			other.answer("PING")
 			redistest.Elapse(7 * s)
 			w.answer(name)
-			other.wantCommands("PING") // for the next one
+			other.wantCommands("PING") // the probe for the next reply
 		}
-		redistest.Elapse(25 * s) // nothing overtakes that one
+		redistest.Elapse(25 * s) // nothing overtakes the last reply
 		w.answer("c")
 		first.wantReply()
 		wantReplies(all...)
 	})
 }
 
-// A reply to what was sent before shows nothing.
+// A reply to a command from before the probe proves nothing.
 func TestLinkIsNotOvertaken(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -120,7 +120,7 @@ func TestLinkIsNotOvertaken(t *testing.T) {
 		other.wantCommands("b")
 		w.answer("a")
 		a.wantReply()
-		c := p.ask(t.Context(), "c") // the first link again
+		c := p.ask(t.Context(), "c") // on the first link again
 		w.wantCommands("c")
 		redistest.Elapse(8 * s)
 		other.answer("PING", "b")

@@ -12,10 +12,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A faulty connection does something wrong in one of its methods, once it is told to.
+// A faulty connection fails in one of its methods, once it is told to.
 type faulty struct {
 	redis.Conn
-	in  atomic.Value // the method, a string; none: ""
+	in  atomic.Value // the method that fails, a string; none: ""
 	bug func()
 }
 
@@ -53,8 +53,8 @@ func (f *faulty) DoWithTimeout(d time.Duration, name string, args ...any) (any, 
 
 var bugs = map[string]func(){"a panic": func() { panic("a bug") }, "Goexit": runtime.Goexit}
 
-// P7: what a connection of the application's does wrong breaks the connection. All that wait for it learn that
-// at once, the next round trip has another one, and the process lives.
+// P7: if a connection from the application's pool panics, or ends its goroutine, only the connection breaks. All
+// its calls learn that at once, the next round trip gets another connection, and the process lives.
 func TestAConnectionPanics(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAConnectionPanics(t *testing.T) {
 				if method == "Close" {
 					p.client.Reset()
 				} else {
-					b := p.ask(t.Context(), "b") // which writes
+					b := p.ask(t.Context(), "b") // its caller writes
 					if method == "Receive" {
 						w.wantCommands("b")
 						w.answer("a")
@@ -84,18 +84,18 @@ func TestAConnectionPanics(t *testing.T) {
 				}
 				<-a.done
 				if took := time.Since(begun); took > 0 || method != "Receive" && !errors.Is(a.err, ErrUnavailable) {
-					t.Errorf("who waits: %v after %v", a.err, took)
+					t.Errorf("the call of a returned %v after %v", a.err, took)
 				}
 				p.wantServed("next")
 				if p.client.Close(); f.in.Load() != "" {
-					t.Errorf("nobody has called %s", method)
+					t.Errorf("%s was not called", method)
 				}
 			})
 		})
 	}
 }
 
-// The same where it is dialled, or is to be subscribed on.
+// P7: if a dial panics, or ends its goroutine, only the calls that wait for it fail.
 func TestADialPanics(t *testing.T) {
 	each(t, bugs, func(t *testing.T, bug func()) {
 		p := newPuppet(t)
@@ -111,7 +111,7 @@ func TestADialPanics(t *testing.T) {
 	})
 }
 
-// A subscription whose context ends is closed by a goroutine of its own.
+// A subscription whose context ends is closed by a separate goroutine, where a panic would end the process.
 func TestACloseOfASubscriptionPanics(t *testing.T) {
 	each(t, bugs, func(t *testing.T, bug func()) {
 		p := newPuppet(t)

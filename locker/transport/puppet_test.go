@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no round trip, however it ended, leaves a goroutine behind.
+// TestMain checks that no round trip leaves a goroutine behind, however it ended.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
@@ -40,11 +40,11 @@ func each[T any](t *testing.T, table map[string]T, f func(t *testing.T, row T)) 
 	}
 }
 
-// pause is for goroutines of a bubble that are not the test's own, which has redistest.Elapse.
+// pause is for goroutines other than the test's own, which has redistest.Elapse.
 func pause(d time.Duration) { time.Sleep(d) } // in a bubble
 
-// A puppet is a Redis that the test plays itself, in a bubble. Its connections are in memory
-// and keep nothing: a write lasts until the other side has read it.
+// A puppet is a Redis whose part the test plays, in a bubble. Its connections are in memory and have no buffers:
+// a write lasts until the other side has read it.
 type puppet struct {
 	t       *testing.T
 	pool    *redis.Pool
@@ -52,7 +52,7 @@ type puppet struct {
 	dialled chan *wire
 }
 
-// newPuppet returns one whose client has a minute for each round trip.
+// newPuppet returns a puppet whose client has a minute for each round trip.
 func newPuppet(t *testing.T) *puppet {
 	p := &puppet{t: t, dialled: make(chan *wire, 100)}
 	p.pool = &redis.Pool{Dial: p.dial}
@@ -68,7 +68,7 @@ func (p *puppet) dial() (redis.Conn, error) {
 	return redis.NewConn(counter{near, &w.writes}, 0, 0), nil
 }
 
-// close ends all that a test has left, as it does when it fails.
+// close ends everything that a test has left, as after a failure.
 func (p *puppet) close() {
 	p.client.Close()
 	p.client.Reset()
@@ -85,8 +85,8 @@ func (p *puppet) accept() *wire {
 	return w
 }
 
-// acceptProbe accepts the second connection, and the PING on it, that a client makes which has
-// waited for an eighth of a minute.
+// acceptProbe accepts the client's second connection, and the PING on it. The client makes it after waiting for
+// an eighth of a minute.
 func (p *puppet) acceptProbe() *wire {
 	p.t.Helper()
 	w := p.accept()
@@ -117,18 +117,18 @@ func (c counter) Write(p []byte) (int, error) {
 type asked struct {
 	t       *testing.T
 	name    string
-	done    chan struct{} // closed when it has returned; then the rest is there
+	done    chan struct{} // closed when it has returned; then the fields below are set
 	replies []any
 	err     error
 	took    time.Duration
 }
 
-// ask calls Do, and returns when it waits for something.
+// ask calls Do, and returns when the call waits for something.
 func (p *puppet) ask(ctx context.Context, name string) *asked {
 	return p.do(ctx, name, Command{"ECHO", name})
 }
 
-// hurry is ask with a second, in place of a minute.
+// hurry is ask with a second instead of a minute.
 func (p *puppet) hurry(name string) *asked {
 	ctx, stop := context.WithTimeout(p.t.Context(), s)
 	p.t.Cleanup(stop)
@@ -165,7 +165,7 @@ func (p *puppet) begin(name string) (*wire, *asked) {
 	return w, first
 }
 
-// wantServed checks that a round trip leads to a new connection, and gets its reply there.
+// wantServed checks that a round trip makes a new connection, and gets its reply there.
 func (p *puppet) wantServed(name string) *wire {
 	p.t.Helper()
 	w, a := p.begin(name)
@@ -174,13 +174,13 @@ func (p *puppet) wantServed(name string) *wire {
 	return w
 }
 
-// wantServedOn is wantServed on a connection that is there.
+// wantServedOn is wantServed on an existing connection.
 func (p *puppet) wantServedOn(w *wire, name string) {
 	p.t.Helper()
 	w.serve(p.ask(p.t.Context(), name))
 }
 
-// wantReplies waits for all of these.
+// wantReplies waits for all of these calls to get their replies.
 func wantReplies(all ...*asked) {
 	for _, a := range all {
 		a.t.Helper()
@@ -188,7 +188,7 @@ func wantReplies(all ...*asked) {
 	}
 }
 
-// wantReply waits for the reply, which must be its own.
+// wantReply waits for the reply, which must be the call's own.
 func (a *asked) wantReply() {
 	a.t.Helper()
 	<-a.done
@@ -197,7 +197,7 @@ func (a *asked) wantReply() {
 	}
 }
 
-// wantError waits for the error. maybe: Redis may have done it all the same.
+// wantError waits for the error. maybe: the command may have been done nevertheless.
 func (a *asked) wantError(want error, maybe bool) {
 	a.t.Helper()
 	<-a.done
@@ -206,8 +206,8 @@ func (a *asked) wantError(want error, maybe bool) {
 	}
 }
 
-// wantBroken waits for the error of a round trip whose connection broke, which may be repeated:
-// it is no timeout, even if another's timeout is why.
+// wantBroken waits for the error of a round trip whose connection broke. It may be repeated: it is not a timeout,
+// even if another call's timeout is the cause.
 func (a *asked) wantBroken() *BrokenError {
 	a.t.Helper()
 	a.wantError(ErrUnavailable, true)
@@ -215,16 +215,16 @@ func (a *asked) wantBroken() *BrokenError {
 		error
 		Timeout() bool
 	}](a.err); ok && timeout.Timeout() {
-		a.t.Errorf("%.9s: %v: a timeout", a.name, a.err)
+		a.t.Errorf("%.9s: %v is a timeout", a.name, a.err)
 	}
 	broken, ok := errors.AsType[*BrokenError](a.err)
 	if !ok || broken.Cause == nil {
-		a.t.Fatalf("%.9s: %v: no BrokenError", a.name, a.err)
+		a.t.Fatalf("%.9s: %v is no BrokenError", a.name, a.err)
 	}
 	return broken
 }
 
-// wantWaiting checks that nothing has come of it yet.
+// wantWaiting checks that the call has not returned yet.
 func (a *asked) wantWaiting() {
 	a.t.Helper()
 	synctest.Wait()
@@ -260,7 +260,7 @@ func (w *wire) next() string {
 	return last
 }
 
-// wantCommands reads the commands of those with the given names, in this order.
+// wantCommands reads the commands of the calls with these names, in this order.
 func (w *wire) wantCommands(names ...string) {
 	w.t.Helper()
 	for _, want := range names {
@@ -288,7 +288,7 @@ func (w *wire) wantEnd() {
 	}
 }
 
-// wantEndAfter is wantEnd, and says how long that takes.
+// wantEndAfter is wantEnd, and checks how long that takes.
 func (w *wire) wantEndAfter(want time.Duration) {
 	w.t.Helper()
 	begun := time.Now()
@@ -298,7 +298,7 @@ func (w *wire) wantEndAfter(want time.Duration) {
 	}
 }
 
-// answer replies to those with the given names, in one write.
+// answer replies to the calls with these names, in one write.
 func (w *wire) answer(names ...string) {
 	var text []byte
 	if len(names) == 0 {

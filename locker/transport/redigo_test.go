@@ -39,15 +39,15 @@ func start(t testing.TB) clienttest.Server {
 	}
 }
 
-// Any number of callers share one connection, and take none of the pool. Each gets its own reply,
-// also where commands and replies fill all that the network keeps.
+// Any number of callers share one connection, and take none from the pool. Each gets its own reply, even if
+// commands and replies fill all buffers of the network.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"small records": 0, "large records": 200_000} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Real(t)
 			pool := server.Pool(t, 1)
-			defer pool.Get().Close() // there is none to be had
+			defer pool.Get().Close() // the pool has no other connection
 			dialled, dial := 0, pool.Dial
 			pool.Dial = func() (redis.Conn, error) { dialled++; return dial() }
 			client := transport.NewRedigo(pool, time.Minute)

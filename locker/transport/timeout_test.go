@@ -13,8 +13,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Redis hangs. The one that came first has waited for its whole time. The others have time left,
-// and may try again on another connection. No reply of the old one gets to anybody.
+// Redis hangs. The first call has waited for all of its time. The others have time left, and may try again on
+// another connection. No caller gets a late reply from the old connection.
 func TestTimeout(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -35,8 +35,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A server that is silent may be there no more, while its address leads to another already. That
-// costs one timeout, not one for each connection.
+// A silent server may be gone, while its address already leads to another. That costs one timeout, not one for
+// each connection.
 func TestTimeoutGivesUpAllConnections(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, a := p.begin("a")
@@ -50,8 +50,7 @@ func TestTimeoutGivesUpAllConnections(t *testing.T) {
 	})
 }
 
-// Redis does not even read, for ever. All end in time, and the next round trip finds another
-// connection.
+// Redis does not even read, for ever. All calls end in time, and the next round trip gets another connection.
 func TestWriteHangs(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		a := p.ask(t.Context(), "a")
@@ -63,14 +62,14 @@ func TestWriteHangs(t *testing.T) {
 		a.wantTook(time.Minute)
 		p.accept()
 		p.accept()
-		w := p.accept() // b goes to another
+		w := p.accept() // b goes to another connection
 		w.serve(b)
 		b.wantTook(59 * s)
 	})
 }
 
-// A caller that writes for another when that hangs has no more time for it than for its own
-// round trip, whose reply it has.
+// A caller may already have its own reply while its write for another call hangs. It returns at the latest when
+// the time of its own round trip ends.
 func TestWriteHangsForTheNext(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		a := p.ask(t.Context(), "a")
@@ -78,7 +77,7 @@ func TestWriteHangsForTheNext(t *testing.T) {
 		redistest.Elapse(5 * s)
 		b := p.ask(t.Context(), strings.Repeat("x", 20_000))
 		w.wantCommands("a")
-		w.answer("a") // while its caller writes the large one
+		w.answer("a") // while a's caller writes the large one
 		a.wantReply()
 		a.wantTook(time.Minute)
 		b.wantBroken()
@@ -86,7 +85,7 @@ func TestWriteHangsForTheNext(t *testing.T) {
 	})
 }
 
-// The same if the one whose write hangs has little time.
+// A caller with little time whose own write hangs returns in its time, too.
 func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		hurried := p.hurry("hurried")
@@ -96,8 +95,8 @@ func TestWriteHangsForOneWithLittleTime(t *testing.T) {
 	})
 }
 
-// A caller has less time than a round trip may take, and leaves, wherever it stands among others or
-// alone. The others notice nothing, and its reply, when it comes, is nobody's.
+// A caller with less time than a round trip may take leaves, whether it is alone or anywhere among others. The others
+// do not notice, and no caller gets its reply when that arrives.
 func TestDeadlineOfTheFirst(t *testing.T) {
 	each(t, map[string][]string{
 		"alone": {"hurried"}, "the first": {"hurried", "b", "c"}, "in the middle": {"a", "hurried", "c"}, "the last": {"a", "hurried"},
@@ -131,8 +130,8 @@ func TestDeadlineOfTheFirst(t *testing.T) {
 	})
 }
 
-// A short deadline that was not answered does not save a Redis that hangs: the connection breaks
-// when the round trip could not have been answered in time for anybody.
+// A caller with a short deadline leaves without a reply. Redis still counts as hanging: the connection breaks at the
+// time by which any other caller would have had its reply.
 func TestDeadlineAndTimeout(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		short, stop := context.WithTimeout(t.Context(), s)
@@ -145,8 +144,8 @@ func TestDeadlineAndTimeout(t *testing.T) {
 	})
 }
 
-// To cancel does not break off what was sent: the outcome would never be known. And still it waits
-// no longer than its time.
+// Cancelling does not break off a command that was sent, since its outcome would never be known. But the caller
+// waits no longer than its time.
 func TestCancel(t *testing.T) {
 	each(t, map[string]bool{"and it is answered": true, "and it is not": false}, func(t *testing.T, answered bool) {
 		p := newPuppet(t)
@@ -162,7 +161,7 @@ func TestCancel(t *testing.T) {
 		if answered {
 			w.answer("a", "b", "c")
 			wantReplies(a, b, c)
-			c.wantTook(0) // and not until its deadline
+			c.wantTook(0) // not until its deadline
 			return
 		}
 		c.wantError(context.DeadlineExceeded, true)
@@ -173,8 +172,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A command that waits until another's write is done was not sent, and can be withdrawn at any time.
-// The commands before it and behind it are sent all the same.
+// A command that waits for the end of another call's write was not sent, and can be withdrawn at any time. The
+// commands before and behind it are still sent.
 func TestWithdraw(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -194,7 +193,7 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// What was withdrawn may have been what the flush was to wait for.
+// The flush may have waited for the command that was withdrawn.
 func TestWithdrawTheLast(t *testing.T) {
 	withPuppet(t, func(t *testing.T, p *puppet) {
 		w, first := p.begin("first")
@@ -203,7 +202,7 @@ func TestWithdrawTheLast(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		last := p.ask(ctx, "last")
 		w.wantCommands("a")
-		synctest.Wait() // b is being written, and last is behind it
+		synctest.Wait() // b is being written, and last waits behind it
 		cancel()
 		last.wantError(context.Canceled, false)
 		w.wantCommands(large)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type redigo = *transport.Redigo
 
-// A broken client replaces methods of the client in it. A method that is nil works.
+// A broken client replaces some methods of the client in it. A nil method works normally.
 type broken struct {
 	redigo
 	do        func(ctx context.Context, c redigo, commands ...transport.Command) ([]any, error)
@@ -77,7 +77,7 @@ func failing(why func(error) error) broken {
 	})
 }
 
-// A subscription that is broken.
+// A brokenSubscription replaces some methods of the subscription in it.
 type brokenSubscription struct {
 	transport.Subscription
 	receive func(transport.Subscription) (string, error)
@@ -98,9 +98,9 @@ type noSubscription struct{ transport.Subscription }
 
 func (noSubscription) Close() error { return nil }
 
-// The clients that break the promises.
+// These clients break the promises.
 var (
-	ambiguous = failing(func(err error) error { return fmt.Errorf("%w: %v", transport.ErrUnavailable, err) }) // and no timeout
+	ambiguous = failing(func(err error) error { return fmt.Errorf("%w: %v", transport.ErrUnavailable, err) }) // not a timeout
 	refused   = failing(func(err error) error { return fmt.Errorf("%w: %w", transport.ErrRefused, err) })
 
 	nothingIsEmpty = eachReply(func(reply any) any {
@@ -242,10 +242,10 @@ func neverRecovers(most int) func() broken {
 	}
 }
 
-// elsewhere names another server than the one it has asked.
+// elsewhere is a client that names another server than the one it has asked.
 var elsewhere = broken{route: transport.Route{Node: "elsewhere:6379"}}
 
-// For every promise there is a client that breaks it, and the check finds that out.
+// For every promise there is a client that breaks it, and the check notices.
 func TestChecksCanFail(t *testing.T) {
 	t.Parallel()
 	always := func(all ...broken) (makers []func() broken) {

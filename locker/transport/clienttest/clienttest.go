@@ -211,7 +211,7 @@ func (c *check) wantPending(done <-chan result) {
 	c.Helper()
 	select {
 	case r := <-done:
-		c.Errorf("it has ended: %q, %v", r.replies, r.err)
+		c.Errorf("the round trip has ended: %q, %v", r.replies, r.err)
 	case <-time.After(50 * time.Millisecond):
 	}
 }

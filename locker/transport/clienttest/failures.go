@@ -61,7 +61,7 @@ func breaks(c *check, f fault, executed int64) {
 	c.executed(client, executed)
 }
 
-// The connection breaks before Redis has the command.
+// The connection breaks before the command reaches Redis.
 func lostCommand(c *check) { breaks(c, loseCommand, 0) }
 
 // The connection breaks after Redis has executed the command.
@@ -89,7 +89,7 @@ func timesOut(c *check) {
 			c.Errorf("%s: %v is no timeout", what, r.err)
 		}
 		if r.took < timeout/2 || r.took > patience/2 {
-			c.Errorf("%s: it took %v, with a timeout of %v", what, r.took, timeout)
+			c.Errorf("%s: the round trip took %v, with a timeout of %v", what, r.took, timeout)
 		}
 		hang.end()
 		c.answers(client)
