@@ -14,7 +14,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// What may come instead of an answer.
+// These errors may come instead of a reply.
 var (
 	errNoReply = fmt.Errorf("%w: the reply was lost", ErrUnavailable)
 	errRefused = fmt.Errorf("%w: %w: READONLY", ErrUnavailable, transport.ErrRefused)
@@ -23,12 +23,12 @@ var (
 // A fake is an Algorithm in memory. Its zero value is a Redis that works.
 type fake struct {
 	leasetest.Locks
-	away  atomic.Bool  // it refuses everything
-	delay atomic.Int64 // how much later it does everything
-	takes atomic.Int64 // how long a Take takes besides
+	away  atomic.Bool  // all calls are refused
+	delay atomic.Int64 // how much later each call is done
+	takes atomic.Int64 // how much longer a Take takes
 
-	// instead is called in place of a method, for its nth call from 1 on. do is what the
-	// method does otherwise; where there is an error, it may also be called later.
+	// instead replaces a method, for its nth call, counted from 1. do does what the method normally does. If
+	// instead returns an error, it may also call do later.
 	instead func(ctx context.Context, method string, n int, do func() error) error
 }
 
@@ -59,8 +59,7 @@ func (f *fake) Release(ctx context.Context, key, token string, after time.Durati
 
 func (f *fake) Valid(lease time.Duration) time.Duration { return lease }
 
-// call tells who asked how it went, unless that takes longer than s: then nobody listens any
-// more.
+// call returns the outcome, unless that takes longer than s: then the caller no longer waits.
 func (f *fake) call(ctx context.Context, method, key, token string, d time.Duration, do func() error) error {
 	if f.away.Load() {
 		return errRefused
@@ -85,7 +84,7 @@ func (f *fake) call(ctx context.Context, method, key, token string, d time.Durat
 	return work()
 }
 
-// verdict is the outcome of what token wanted to do with a lock.
+// verdict is the outcome of an operation by token on a lock of holder.
 func verdict(token, holder string) error {
 	switch holder {
 	case token:
@@ -97,14 +96,14 @@ func verdict(token, holder string) error {
 	}
 }
 
-// spend is what something takes that one of several goroutines does.
+// spend lets time pass in one of several goroutines.
 func spend(d time.Duration) {
 	if d > 0 { // with -race, Go 1.26 may crash if several in a bubble receive from a timer that is due
 		<-time.After(d)
 	}
 }
 
-// newNodes returns n nodes that work.
+// newNodes returns n working nodes.
 func newNodes(n int) (nodes []*fake) {
 	for range n {
 		nodes = append(nodes, &fake{})
@@ -112,7 +111,7 @@ func newNodes(n int) (nodes []*fake) {
 	return nodes
 }
 
-// redlockOn returns what one process has: a lock on the nodes.
+// redlockOn returns the lock of one process on the nodes.
 func redlockOn(nodes []*fake, o Options) *Redlock {
 	o.Timeout = cmp.Or(o.Timeout, s)
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: s / 100, Max: s / 5})
@@ -123,7 +122,7 @@ func redlockOn(nodes []*fake, o Options) *Redlock {
 	return r
 }
 
-// wantHolders says on how many nodes somebody has the lock, once everybody waits.
+// wantHolders checks on how many nodes the lock is held, once all goroutines wait.
 func wantHolders(t *testing.T, nodes []*fake, want int) {
 	t.Helper()
 	synctest.Wait()
@@ -145,7 +144,8 @@ func forget(nodes ...*fake) {
 	}
 }
 
-// inBubble runs f in fake time, where "still waits" is a fact. What is under way then is waited for.
+// inBubble runs f in fake time, in which a goroutine certainly "still waits". Then it waits until everything
+// under way has ended.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -163,7 +163,7 @@ func bubble(f func(t *testing.T)) func(*testing.T) {
 // Times of many seconds read well, and cost nothing in a bubble.
 const s = time.Second
 
-// mustLock takes key "k", which is free or becomes so.
+// mustLock acquires key "k", waiting until it is free.
 func mustLock(t *testing.T, locks Locker) *Lease {
 	t.Helper()
 	l, err := locks.Lock(t.Context(), "k")
@@ -187,7 +187,7 @@ func mustUnlock(t *testing.T, l *Lease) {
 	}
 }
 
-// wantTook says how long something took since begin.
+// wantTook checks how much time has passed since begin.
 func wantTook(t *testing.T, what string, begin time.Time, want time.Duration) {
 	t.Helper()
 	if took := time.Since(begin); took != want {
@@ -195,7 +195,7 @@ func wantTook(t *testing.T, what string, begin time.Time, want time.Duration) {
 	}
 }
 
-// isLost tells whether the holder has been told.
+// isLost reports whether the holder was notified of a loss.
 func isLost(l *Lease) bool {
 	select {
 	case <-l.Lost():

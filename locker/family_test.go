@@ -14,8 +14,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// All locks of the package keep the promises of a Locker: in fake time on a Redis in memory, and
-// those that run different scripts also on real ones.
+// All locks of the package keep the promises of a Locker: in fake time on a Redis in memory, and also on real
+// ones if they run different scripts.
 func TestFamily(t *testing.T) {
 	t.Parallel()
 	lent := &locksite.Servers{TB: t}
@@ -34,7 +34,7 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-// A member of the family: on how many nodes, and how it is made.
+// A member is a lock of the family: how many nodes it needs, and how it is made.
 type member struct {
 	nodes  int
 	sleeps bool // until the holder's lease ends
@@ -84,7 +84,7 @@ func spin(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewSpin(pools[0], o)
 }
 
-// polling has no queue of processes, and no notifications: it polls at one pace.
+// polling is a lock without a queue of processes and without notifications: it polls at one pace.
 func polling(pools []*redis.Pool, o locker.Options) locker.Locker {
 	o.Backoff = locker.Backoff{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond}
 	client := transport.NewRedigo(pools[0], cmp.Or(o.Timeout, locker.DefaultTimeout))
@@ -112,7 +112,7 @@ func redlock(pools []*redis.Pool, o locker.Options) locker.Locker {
 	return locker.NewRedlock(pools, o)
 }
 
-// A lock is small, and does not stay: a Redis that is full gives it out all the same.
+// A lock is small, and does not stay. So it can be acquired even on a Redis that is full.
 func TestLocksOnAFullRedis(t *testing.T) {
 	t.Parallel()
 	for name, m := range family {
@@ -142,7 +142,7 @@ func TestLocksOnAFullRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.InFakeTime(t, func(t *testing.T, server *redistest.Server) {
-				t.Cleanup(func() { redistest.Elapse(time.Hour) }) // what is under way ends
+				t.Cleanup(func() { redistest.Elapse(time.Hour) }) // everything under way ends
 				redistest.Elapse(locker.Years)
 				take(t, func(server *redistest.Server) {
 					server.Fake(func(f *fakeredis.Server) { f.Full = true })

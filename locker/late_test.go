@@ -12,8 +12,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A renewal may reach Redis minutes after its holder has given up on it, and so may a copy of the take. Neither shortens
-// what Extend or UnlockAfter has set since: another process would have the lock as well.
+// A renewal may reach Redis minutes after its holder has given up on it, and so may a copy of the take. Neither
+// shortens the time that Extend or UnlockAfter has set since. Otherwise another process would get the lock as
+// well.
 func TestALateCommandDoesNotShortenALock(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]func([]*redis.Pool, locker.Options) locker.Locker{"Spin": spin, "Timestamp": timestamp, "Redlock": redlock} {
@@ -32,7 +33,7 @@ func TestALateCommandDoesNotShortenALock(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := held.Extend(t.Context(), time.Minute); err != nil { // as a renewal does
+				if err := held.Extend(t.Context(), time.Minute); err != nil { // the command of a renewal
 					t.Fatal(err)
 				}
 				sent := way.Commands()
@@ -57,8 +58,8 @@ func TestALateCommandDoesNotShortenALock(t *testing.T) {
 	}
 }
 
-// A client that has lost the race for a stale lock by GET and GETSET may change the value after the winner has extended its
-// lock. The next Extend sets it right again, also if that is a shorter one.
+// A client may lose the race for a stale lock by GET and GETSET, and change the value after the winner has
+// extended its lock. The winner's next Extend repairs the value, even a shorter one.
 func TestAnExtendIsLeftToNoLoser(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -71,17 +72,17 @@ func TestAnExtendIsLeftToNoLoser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Do(t, "GETSET", "k", at(time.Second)) // the loser
+	server.Do(t, "GETSET", "k", at(time.Second)) // by the loser
 	if err := held.Extend(t.Context(), 30*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	value, err := redis.String(server.Do(t, "GET", "k"), nil)
 	if err != nil || value < at(29*time.Minute) {
-		t.Errorf("the lock's value is %s, %v, which is too early", value, err)
+		t.Errorf("the lock's value is %s, %v: that ends too early", value, err)
 	}
 }
 
-// A lock that somebody has made permanent ends with its lease nevertheless, if its holder dies.
+// A lock that somebody has made permanent still ends with its lease if its holder dies.
 func TestAPermanentLockEnds(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -94,11 +95,11 @@ func TestAPermanentLockEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := server.Do(t, "PTTL", "k").(int64); left <= 0 || left > 60_000 {
-		t.Errorf("it ends in %d ms", left)
+		t.Errorf("the lock ends in %d ms", left)
 	}
 }
 
-// A lock may be meant to last for ever. A time that Redis cannot express is the last one that it can.
+// A lock may be meant to last for ever. A time that Redis cannot express becomes the longest one that it can.
 func TestALockForEver(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]func([]*redis.Pool, locker.Options) locker.Locker{"Spin": spin, "Timestamp": timestamp} {
@@ -117,7 +118,7 @@ func TestALockForEver(t *testing.T) {
 				t.Error("Unlock:", err)
 			}
 			if n := server.Do(t, "EXISTS", "k"); n != int64(0) {
-				t.Error("it is locked still")
+				t.Error("the key is still locked")
 			}
 		})
 	}

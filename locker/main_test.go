@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no lock, lost or given back, leaves a goroutine behind.
+// TestMain checks that no lock, whether lost or released, leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// Besides what is refused of all kinds of locks: see lockertest.
+// These options are refused in addition to those that all kinds of locks refuse: see lockertest.
 func TestLockRefusesBadOptions(t *testing.T) {
 	t.Parallel()
 	for rule, o := range map[string]Options{
@@ -31,7 +31,7 @@ func TestLockRefusesBadOptions(t *testing.T) {
 	}
 }
 
-// A nil argument is a mistake in the program: the error does not say that Redis is unavailable.
+// A nil argument is a mistake of the program, so the error does not say that Redis is unavailable.
 func TestLockRefusesNil(t *testing.T) {
 	t.Parallel()
 	for want, lock := range map[string]Locker{
@@ -48,7 +48,7 @@ func TestLockRefusesNil(t *testing.T) {
 	}
 }
 
-// What the documentation shows is what the engine does.
+// The documented defaults are those of the engine.
 func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	o, engine := Options{}.engine().WithDefaults(), lease.Options{}.WithDefaults()
@@ -63,7 +63,7 @@ func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	}
 }
 
-// A holder relies on no more of a lease than its algorithm says.
+// A holder relies on no more of a lease than Algorithm.Valid returns.
 func TestNewGoesByValid(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		l := mustLock(t, New(cautious{&fake{}}, Options{}))
@@ -78,7 +78,7 @@ type cautious struct{ *fake }
 
 func (cautious) Valid(lease time.Duration) time.Duration { return lease / 2 }
 
-// The label of one lock comes before that of all.
+// The label of one lock has precedence over that of all locks.
 func TestLabelOfOneOrAll(t *testing.T) {
 	t.Parallel()
 	var f fake

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// The error of a wait names the holder, if what is in the key does.
+// The error of a wait names the holder, if the value of the key names it.
 func TestHeldErrorText(t *testing.T) {
 	for name, tt := range map[string]struct {
 		value func(since int64) string
@@ -36,20 +36,20 @@ func TestHeldErrorText(t *testing.T) {
 			}
 			_, named := errors.AsType[*HeldError](err)
 			if !errors.Is(err, ErrTimeout) || named != strings.Contains(tt.want, "web-3") || errors.Is(err, ErrForeign) != (value == "value") {
-				t.Errorf("what it wraps is wrong: %#v", err)
+				t.Errorf("it wraps the wrong errors: %#v", err)
 			}
 		}))
 	}
 }
 
-// token returns one that was made then, with what follows its process.
+// token returns a token from a given time, with label behind the process.
 func token(label string) func(since int64) string {
 	return func(since int64) string {
 		return "ABCDEFGHIJKLMNOPQRSTUVWXYZ " + strconv.FormatInt(since, 10) + " web-3/4711" + label
 	}
 }
 
-// othersLock is an Algorithm whose lock another has.
+// othersLock is an Algorithm whose lock another holder has.
 type othersLock struct {
 	*fake
 	token string
@@ -59,8 +59,8 @@ func (o othersLock) Take(context.Context, string, string, time.Duration) (Attemp
 	return Attempt{Holder: o.token}, nil
 }
 
-// The error tells when the lease of the holder ends, as far as that is known: in this process, in another, and in a
-// cool-down, for which the last holder counts as the holder.
+// The error says when the lease of the holder ends, if that is known: in this process, in another, and in a
+// cool-down, in which the last holder counts as the holder.
 func TestHeldErrorTellsTheEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := &fake{}
@@ -78,7 +78,7 @@ func TestHeldErrorTellsTheEnd(t *testing.T) {
 		redistest.Elapse(s)
 		want("this process", here, 9*s)
 		want("another process", there, 9*s)
-		for range 2 { // the first of them is the head, and asks
+		for range 2 { // the first one is the head, and asks Redis
 			go func() {
 				if l, err := full.Lock(t.Context(), "k"); err == nil {
 					_ = l.Unlock(t.Context())
@@ -115,8 +115,7 @@ func TestHeldErrorOfAContext(t *testing.T) {
 	})
 }
 
-// The holder has given the lock back, and nobody knows yet who comes next. It
-// would be wrong to name the one before.
+// The holder has released the lock, and nobody knows yet who comes next. The error must not name the last holder.
 func TestHeldErrorNamesNobodyGone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := fake{instead: func(_ context.Context, method string, n int, do func() error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A faulty Algorithm panics in one method, up to its nth call.
+// A faulty Algorithm panics in one method, in its first n calls.
 type faulty struct {
 	*fake
 	in    string
@@ -45,14 +45,15 @@ func wantBug(t *testing.T, err error) {
 	}
 }
 
-// P7: an Algorithm of one's own that panics costs the call, and in a timer of ours it does not end the process.
+// P7: if a program's own Algorithm panics, only the call fails. In one of our timers, the panic does not end the
+// process.
 func TestAnAlgorithmPanics(t *testing.T) {
 	t.Run("Take", bubble(func(t *testing.T) {
 		f := newFaulty("Take", 1)
 		locks := New(f, Options{Lease: time.Minute, Wait: s})
 		_, err := locks.Lock(t.Context(), "k")
 		wantBug(t, err)
-		mustUnlock(t, mustLock(t, locks)) // what was taken was swept
+		mustUnlock(t, mustLock(t, locks)) // the lock was swept
 		redistest.Elapse(time.Hour)
 	}))
 	t.Run("Release", bubble(func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestAnAlgorithmPanics(t *testing.T) {
 		}
 		l := mustLock(t, locks)
 		f.until.Store(100)
-		redistest.Elapse(40 * s) // the timer asks
+		redistest.Elapse(40 * s) // the timer renews
 		if !isLost(l) {
 			t.Error("a lease of unknown length is held")
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A fate is what has become of a node when it is asked.
+// A fate is the state of a node when it is asked.
 type fate string
 
 const (
 	works  fate = "works"
-	others fate = "is another's" // or was, for who extends or gives back
-	forgot fate = "forgot"       // it came back empty
-	away   fate = "is away"      // it refuses everything
-	dumb   fate = "is dumb"      // it takes the lock without an answer, and goes deaf
-	deaf   fate = "goes deaf"    // for a second it does nothing, and does not answer, but to a take
+	others fate = "is another's" // or the holder's in a test of Extend or Unlock
+	forgot fate = "forgot"       // the node came back empty
+	away   fate = "is away"      // the node refuses every command
+	dumb   fate = "is dumb"      // the node takes the lock without a reply, and then goes deaf
+	deaf   fate = "goes deaf"    // the node does a take; for a second it ignores everything else
 )
 
 func (f fate) befall(n *fake) {
@@ -49,8 +49,8 @@ func (f fate) befall(n *fake) {
 	}
 }
 
-// everyFate calls f with all that can become of n nodes. Which one has which fate does not
-// matter, but who answers first: all orders for three nodes, and some for five.
+// everyFate calls f with all combinations of fates of n nodes. It does not matter which node has which fate, but
+// which node replies first: all orders for three nodes, and some for five.
 func everyFate(n int, of []fate, f func([]fate)) {
 	var choose func(chosen []fate)
 	choose = func(chosen []fate) {
@@ -76,7 +76,7 @@ func count(in []fate, of ...fate) (n int) {
 	return n
 }
 
-// doomed returns nodes that answer one after the other.
+// doomed returns nodes that reply one after the other.
 func doomed(n int) []*fake {
 	nodes := newNodes(n)
 	for i, n := range nodes {
@@ -85,10 +85,9 @@ func doomed(n int) []*fake {
 	return nodes
 }
 
-// A lock is won by a majority and by nothing else. Where a majority does not answer, that is an
-// error, which names those nodes; otherwise it can be tried again. A try that fails is undone on
-// every node, whatever that had said: also a no or a refusal may come from something other than
-// the node, and a lost answer from a node that did it.
+// Only a majority acquires the lock. If a majority does not reply, that is an error which names those nodes;
+// otherwise Lock can try again. A failed try is undone on every node, whatever its reply: even a no or a refusal
+// may not come from the node itself, and a node whose reply was lost may have taken the lock.
 func TestRedlockIsWonByAMajority(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), bubble(func(t *testing.T) {
@@ -110,7 +109,7 @@ func TestRedlockIsWonByAMajority(t *testing.T) {
 					t.Errorf("%q: %v, want %v", fates, err, want)
 				}
 				if want == ErrUnavailable && !strings.Contains(fmt.Sprint(err), fmt.Sprintf("for k: %d of %d nodes failed: ", failed, n)) {
-					t.Errorf("%q: %v, want how many nodes failed", fates, err)
+					t.Errorf("%q: %v, want the number of failed nodes", fates, err)
 				}
 				for i, f := range fates {
 					named := strings.Contains(fmt.Sprint(err), fmt.Sprintf("node %d: ", i+1))
@@ -138,8 +137,8 @@ func TestRedlockIsWonByAMajority(t *testing.T) {
 	}
 }
 
-// A holder that extends its lease or gives it back has it, or may have it, or another may have
-// it, or nobody has: as a majority of the nodes says, in whatever order they answer.
+// A holder extends or releases its lease. A majority of the nodes decides whether it has the lock, may have it,
+// or has lost it to another or to nobody, in whatever order the nodes reply.
 func TestRedlockIsLostByAMajority(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		for step, do := range map[string]func(context.Context, *Lease) error{
@@ -167,7 +166,7 @@ func TestRedlockIsLostByAMajority(t *testing.T) {
 					if err := do(t.Context(), l); !errors.Is(err, want) || want == nil && err != nil {
 						t.Errorf("%q: %v, want %v", fates, err, want)
 					}
-					// What some have done and others not does not count.
+					// An extension that only some nodes have done does not count.
 					if step == "Extend" && want == ErrUnavailable && l.Validity() > 9*s {
 						t.Errorf("%q: the holder relies on %v", fates, l.Validity())
 					}
@@ -182,11 +181,11 @@ func TestRedlockIsLostByAMajority(t *testing.T) {
 	}
 }
 
-// The holder that an error names, and whose lease is waited for, is one that may have a
-// majority: by the nodes that told, and those that did not.
+// An error names a holder, and a caller waits for its lease, only if that holder may have a majority: by the
+// nodes that replied, and by those that did not.
 func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 	for name, tt := range map[string]struct {
-		nodes []string // who has the lock; "-": it is away
+		nodes []string // who has the lock there; "-": the node is away
 		named bool
 	}{
 		"everywhere":             {[]string{"a", "a", "a"}, true},
@@ -204,7 +203,7 @@ func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 				case "":
 				case "-":
 					nodes[i].away.Store(true)
-				default: // the longest lease of its holder counts
+				default: // the longest lease of a holder counts
 					nodes[i].Put("k", fmt.Sprintf("%d.1:%s", i+1, token(" "+who)(0)), time.Hour+time.Duration(i))
 				}
 			}
@@ -221,7 +220,7 @@ func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 	}
 }
 
-// With LeaseEnd, whoever waits sleeps until the longest lease of the holder ends, and tries then.
+// With LeaseEnd, a waiter sleeps until the longest lease of the holder ends, and tries then.
 func TestRedlockLeaseEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := doomed(3)

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// losesFirst makes a node lose the first call of a method, which is done later, if ever.
+// losesFirst makes a node lose the first call of a method. It is done later, or never if later is 0.
 func losesFirst(node *fake, lost string, later time.Duration) {
 	node.instead = func(_ context.Context, method string, n int, do func() error) error {
 		if method != lost || n > 1 {
@@ -22,9 +22,8 @@ func losesFirst(node *fake, lost string, later time.Duration) {
 	}
 }
 
-// The release of a try that failed hangs somewhere on its way, and arrives when a
-// later try has won, with that node's yes. It must not undo that. Nor need the
-// later try wait for it: what may be left is released again.
+// The release after a failed try hangs, and arrives when a later try has succeeded, with that node's vote. It
+// must not undo the later try. The later try need not wait for it: whatever may be left is released again.
 func TestRedlockReleaseComesTooLate(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
@@ -34,7 +33,7 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 		begin := time.Now()
 		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute}))
 		if took := time.Since(begin); took < s || took > 2*s {
-			t.Errorf("won after %v", took)
+			t.Errorf("acquired after %v", took)
 		}
 		redistest.Elapse(6 * s)
 		wantHolders(t, nodes, 2)
@@ -43,9 +42,8 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 	})
 }
 
-// A node takes the lock long after it was told to. The release that follows does
-// not overtake that; else the lock would be left to nobody. The same for Unlock,
-// where the other nodes were enough.
+// A node takes the lock long after it was asked. The release does not overtake the take; otherwise the lock would
+// be left without a holder. The same holds for an Unlock after the other nodes were enough.
 func TestRedlockReleaseFollowsTake(t *testing.T) {
 	for name, others := range map[string]string{"a try that fails": "another", "Unlock": ""} {
 		t.Run(name, bubble(func(t *testing.T) {
@@ -64,7 +62,7 @@ func TestRedlockReleaseFollowsTake(t *testing.T) {
 			}
 			redistest.Elapse(time.Minute)
 			if nodes[2].Holder("k") != "" {
-				t.Error("the lock was left to nobody")
+				t.Error("the lock was left without a holder")
 			}
 			redistest.Elapse(2 * time.Hour)
 			last := ""
@@ -78,8 +76,8 @@ func TestRedlockReleaseFollowsTake(t *testing.T) {
 	}
 }
 
-// What a caller has left behind itself is no other holder: neither is it named as
-// one, nor is the end of its lease worth a wait.
+// A lock that a caller's own try has left behind is no other holder's: the error does not name it, and the caller
+// does not wait for the end of its lease.
 func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(5)
@@ -91,7 +89,7 @@ func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 				case n > 1:
 					return do()
 				case method == "Release":
-					return errNoReply // nor was it done
+					return errNoReply // not done
 				}
 				if err := do(); i > 0 {
 					return err
@@ -102,15 +100,15 @@ func TestRedlockIsNotItsOwnHolder(t *testing.T) {
 		begin := time.Now()
 		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute, Policy: LeaseEnd}))
 		if took := time.Since(begin); took > s/5 {
-			t.Errorf("won after %v", took)
+			t.Errorf("acquired after %v", took)
 		}
 		mustUnlock(t, l)
 	})
 }
 
-// A node that says nothing is told of one try at a time. It would be no use to wait for it once
-// for each of the tries that may have left something there. One that loses all answers to takes
-// is told again of the tries whose leases are not over, even if the wait goes on for days.
+// A silent node gets one release at a time. Waiting for it once for each try that may have left something would
+// be useless. A node that loses all replies to takes gets releases again for the tries whose leases have not
+// ended, even if the wait lasts for days.
 func TestRedlockDoesNotInsist(t *testing.T) {
 	for name, tt := range map[string]struct {
 		silence        time.Duration
@@ -137,7 +135,7 @@ func TestRedlockDoesNotInsist(t *testing.T) {
 			}
 			redistest.Elapse(time.Hour)
 			takes, releases := len(nodes[2].Made("Take")), len(nodes[2].Made("Release"))
-			if takes < tt.tries || releases > tt.perTake*takes+12 { // with the sweeps
+			if takes < tt.tries || releases > tt.perTake*takes+12 { // including sweeps
 				t.Errorf("%d tries, %d releases", takes, releases)
 			}
 		}))

@@ -14,7 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// nodesLike returns a server and as many others of its kind as make n, and a pool for each.
+// nodesLike returns n servers, of which the first is server and the others are of its kind, and a pool for each.
 func nodesLike(t *testing.T, server *redistest.Server, n int) ([]*redistest.Server, []*redis.Pool) {
 	servers := []*redistest.Server{server}
 	for len(servers) < n {
@@ -23,7 +23,7 @@ func nodesLike(t *testing.T, server *redistest.Server, n int) ([]*redistest.Serv
 	return servers, poolsOf(t, servers)
 }
 
-// poolsOf returns what one process has: a pool for each server.
+// poolsOf returns the pools of one process: one for each server.
 func poolsOf(t *testing.T, servers []*redistest.Server) (pools []*redis.Pool) {
 	for _, server := range servers {
 		pools = append(pools, server.Pool(t, 8))
@@ -31,7 +31,7 @@ func poolsOf(t *testing.T, servers []*redistest.Server) (pools []*redis.Pool) {
 	return pools
 }
 
-// noneLeft says that nothing is locked any more.
+// noneLeft checks that nothing is locked any more.
 func noneLeft(t *testing.T, servers []*redistest.Server) {
 	t.Helper()
 	for i, server := range servers {
@@ -41,7 +41,7 @@ func noneLeft(t *testing.T, servers []*redistest.Server) {
 	}
 }
 
-// What is wrong with the arguments is said by every Lock, and names the rule.
+// Every Lock returns what is wrong with the constructor's arguments, and names the rule.
 func TestRedlockRefusesBadArguments(t *testing.T) {
 	t.Parallel()
 	one := &redis.Pool{}
@@ -70,8 +70,8 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 	}
 }
 
-// A silent node may take a fiftieth of a lease, but not so little that a busy one fails. Tries are
-// further apart than those of a lock on one Redis.
+// A silent node may take a fiftieth of a lease, but at least so much that a busy node succeeds. The pauses
+// between tries are longer than those of a lock on one Redis.
 func TestRedlockDefaults(t *testing.T) {
 	const ms = time.Millisecond
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
@@ -84,7 +84,7 @@ func TestRedlockDefaults(t *testing.T) {
 			{Options{Lease: time.Minute}, 1200 * ms},
 			{Options{Lease: time.Minute, MaxHold: 5 * s}, 100 * ms},
 			{Options{Lease: 100 * ms}, 10 * ms},
-			{Options{Lease: 12 * ms}, 3 * ms}, // never over a quarter
+			{Options{Lease: 12 * ms}, 3 * ms}, // never more than a quarter
 			{Options{Lease: s, Timeout: 250 * ms}, 250 * ms},
 		} {
 			lock := NewRedlock(pools, tt.options)
@@ -105,8 +105,8 @@ func TestRedlockDefaults(t *testing.T) {
 	})
 }
 
-// The same Redis by two addresses would have two votes. Nobody can see that in the pools, but
-// Lock finds out, once the lock is free, and leaves nothing behind.
+// One Redis with two addresses would have two votes. The pools do not show that, but Lock finds out once the lock
+// is free, and leaves nothing behind.
 func TestRedlockMeetsARedisTwice(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		other := server.Another(t)
@@ -124,7 +124,7 @@ func TestRedlockMeetsARedisTwice(t *testing.T) {
 			if !errors.Is(err, errSameNode) || errors.Is(err, ErrUnavailable) {
 				t.Fatalf("error %v", err)
 			}
-			// Which of the two is asked first is a matter of chance.
+			// Chance decides which of the two is asked first.
 			if text := err.Error(); !strings.HasSuffix(text, "for k: node 3: it is the same Redis as node 1") &&
 				!strings.HasSuffix(text, "for k: node 1: it is the same Redis as node 3") {
 				t.Errorf("the message is %q", err)
@@ -134,13 +134,13 @@ func TestRedlockMeetsARedisTwice(t *testing.T) {
 	})
 }
 
-// Somebody else's keys, on most nodes, are no lock of ours, and stay as they are.
+// Keys of another program, on most nodes, are no lock of ours, and stay as they are.
 func TestRedlockForeignKeys(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		servers, pools := nodesLike(t, server, 3)
 		for _, tt := range []struct {
 			put     []any
-			timeout bool // it looks like a lock, that may end
+			timeout bool // it looks like a lock, which may end
 		}{
 			{[]any{"LPUSH", "k", "value"}, false},
 			{[]any{"SET", "k", "12:30 o'clock"}, true},
@@ -165,8 +165,8 @@ func TestRedlockForeignKeys(t *testing.T) {
 // chaotic are options for nodes that fail.
 var chaotic = Options{Lease: 2 * s, MaxHold: time.Minute, Wait: 3 * s, Timeout: s / 4}
 
-// harm kills or freezes a node, again and again, until ctx ends. A killed node has forgotten
-// everything, so it stays away for a lease, as it must.
+// harm kills or freezes a node, again and again, until ctx ends. A killed node has lost its data, so it stays
+// away for a lease, as it must.
 func harm(ctx context.Context, t *testing.T, random *rand.Rand, victim *redistest.Server) {
 	within := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(random.Int64N(int64(most-least)))
@@ -185,9 +185,9 @@ func harm(ctx context.Context, t *testing.T, random *rand.Rand, victim *redistes
 	}
 }
 
-// Any two of five nodes may be killed or frozen, at any moment, while callers of
-// several processes take the lock. There are never two holders, and nobody waits longer than
-// was said: but for one round trip that is under way at the end, with its release.
+// Any two of five nodes may be killed or frozen, at any moment, while callers of several processes acquire the
+// lock. There are never two holders. No caller waits longer than Wait, plus the round trip that is under way at
+// the end, and its release.
 func TestRedlockSurvivesTwoOfFive(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
 		seed := rand.Uint64()
@@ -213,12 +213,12 @@ func TestRedlockSurvivesTwoOfFive(t *testing.T) {
 						}
 						if err != nil {
 							if !errors.Is(err, ErrTimeout) {
-								t.Errorf("two nodes are too many: %v", err)
+								t.Errorf("Lock with at most two nodes away: %v", err)
 							}
 							continue
 						}
 						if inside.Add(1) != 1 {
-							t.Error("two have the lock")
+							t.Error("two callers have the lock")
 						}
 						spend(s / 20)
 						inside.Add(-1)

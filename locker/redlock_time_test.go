@@ -9,9 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// All nodes are asked at once, so the slowest that is needed decides how long it
-// takes. All are needed for the first time, to see that they are not the same;
-// later, the fastest majority.
+// All nodes are asked at once, so the slowest needed node decides how long it takes. The first Lock needs all
+// nodes, to see that they are different. Later the fastest majority is enough.
 func TestRedlockAsksAllAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(5)
@@ -42,8 +41,7 @@ func TestRedlockAsksAllAtOnce(t *testing.T) {
 	})
 }
 
-// A node that does not answer costs its time-out, and nothing once all nodes have
-// been met.
+// A node that does not reply costs its timeout. It costs nothing once all nodes have replied.
 func TestRedlockSilentNode(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
@@ -55,10 +53,10 @@ func TestRedlockSilentNode(t *testing.T) {
 			wantTook(t, "Lock with a node never met", begin, s)
 			mustUnlock(t, l)
 		}
-		redistest.Elapse(2 * time.Hour) // let it catch up
+		redistest.Elapse(2 * time.Hour) // let the silent node catch up
 		nodes[1].slow(0)
 		mustUnlock(t, mustLock(t, r))
-		wantHolders(t, nodes, 0) // Unlock returns when a majority has done it
+		wantHolders(t, nodes, 0) // Unlock has returned after the replies of a majority
 		nodes[1].slow(time.Hour)
 		begin := time.Now()
 		for range 10 {
@@ -70,9 +68,8 @@ func TestRedlockSilentNode(t *testing.T) {
 	})
 }
 
-// Half of the nodes or more say nothing: that is known after a time-out and the try to undo it.
-// Those in line are told, too, instead of finding out in turn. Where they refuse, it is known at
-// once.
+// Half of the nodes or more do not reply. Lock knows that after a timeout, and the time to undo its try. Callers
+// in line are told, too, instead of each finding out. If the nodes refuse, Lock knows at once.
 func TestRedlockKnowsSoonThatThereAreTooFew(t *testing.T) {
 	for name, silence := range map[string]time.Duration{"silent": time.Hour, "away": 0} {
 		t.Run(name, bubble(func(t *testing.T) {
@@ -97,8 +94,8 @@ func TestRedlockKnowsSoonThatThereAreTooFew(t *testing.T) {
 	}
 }
 
-// The holder may rely on the lease, less what it took to get it, less a hundredth
-// and 2 ms for the clocks.
+// The holder may rely on the lease, minus the time that acquiring it took, minus a hundredth and 2 ms for the
+// clocks.
 func TestRedlockValidity(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
@@ -121,13 +118,12 @@ func TestRedlockValidity(t *testing.T) {
 	})
 }
 
-// A majority that answers when the lease is as good as over is no use: the lock is
-// given back instead of out.
+// If a majority replies when the lease is nearly over, the lock is of no use: it is released, not returned.
 func TestRedlockValidityUsedUp(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const lease, drift = 10 * s, s/10 + 2*time.Millisecond
 		for took, want := range map[time.Duration]error{lease - drift - 1: nil, lease - drift: ErrUnavailable} {
-			// NewRedlock permits no such Timeout; but a process may be stopped.
+			// NewRedlock permits no such Timeout, but a process may be stopped.
 			nodes := newNodes(3)
 			for _, f := range nodes {
 				f.instead = func(_ context.Context, method string, _ int, do func() error) error {
@@ -149,8 +145,8 @@ func TestRedlockValidityUsedUp(t *testing.T) {
 	})
 }
 
-// An extension ends the drift before the time it was asked for. Close to MaxHold
-// that must not lead to one more tiny extension after the other.
+// An extension lasts shorter than it was asked for, by the drift. Near MaxHold that must not cause a series of
+// tiny extensions.
 func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
 	for _, maxHold := range []time.Duration{9 * s, 9*s + 1, 12 * s, 15 * s, 20 * s, time.Minute, time.Minute + s/7} {
 		t.Run(maxHold.String(), bubble(func(t *testing.T) {
@@ -165,7 +161,7 @@ func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
 			last := begin
 			for _, c := range nodes[0].Made("Extend") {
 				if wait := c.At.Sub(last); wait < 3*s-drift || wait > 3*s {
-					t.Errorf("it was extended after %v, %v after the last time", c.At.Sub(begin), wait)
+					t.Errorf("the lock was extended after %v, %v after the last time", c.At.Sub(begin), wait)
 				}
 				last = c.At
 			}
@@ -174,17 +170,17 @@ func TestRedlockWatchdogStopsAtMaxHold(t *testing.T) {
 	}
 }
 
-// A slow node is told to extend and to release, even though nobody waits for its
-// answer by then: else its votes would be lost, or block others.
+// Extend and Release reach a slow node, too, although no caller waits for its reply by then. Otherwise its vote
+// would be lost, or block others.
 func TestRedlockTellsTheSlow(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
 		nodes[2].instead = func(ctx context.Context, method string, _ int, do func() error) error {
 			if method != "Take" {
-				spend(s / 2) // when the others have answered
+				spend(s / 2) // until the others have replied
 			}
 			if ctx.Err() != nil {
-				return ctx.Err() // there was no connection to be had
+				return ctx.Err() // no connection was free in time
 			}
 			return do()
 		}
@@ -197,8 +193,7 @@ func TestRedlockTellsTheSlow(t *testing.T) {
 	})
 }
 
-// Extend does not outlast its context, nor the lease: it is told what the nodes
-// have said by then.
+// Extend ends with its context, and with the lease. It returns the outcome of the replies so far.
 func TestRedlockExtendKeepsToItsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		nodes := newNodes(3)
@@ -212,6 +207,6 @@ func TestRedlockExtendKeepsToItsTime(t *testing.T) {
 			t.Errorf("Extend: %v", err)
 		}
 		wantTook(t, "Extend", begin, s/2)
-		mustUnlock(t, l) // which waits its turn
+		mustUnlock(t, l) // waits until the Extend is done on each node
 	})
 }

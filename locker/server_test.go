@@ -9,8 +9,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// patient are options for tests on servers that are not about time: nothing runs
-// out, even on a machine that is busy with something else.
+// patient are options for tests on servers that are not about time: nothing expires or times out, even on a busy
+// machine.
 var patient = Options{Lease: time.Minute, Wait: time.Minute, Timeout: 10 * s}
 
 // noWait are the options of a single try.
@@ -20,7 +20,7 @@ func noWait() Options {
 	return o
 }
 
-// inFakeTime runs f in fake time. What is under way at the end of it is waited for.
+// inFakeTime runs f in fake time, and then waits until everything under way has ended.
 func inFakeTime(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Helper()
 	t.Parallel()
@@ -38,7 +38,7 @@ func fakeTime(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
 // Years lead from the beginning of fake time, in 2000, to moments that a Timestamp knows.
 const Years = 20 * 365 * 24 * time.Hour
 
-// inTheseYears runs f in fake time, in a year that a Timestamp knows.
+// inTheseYears runs f in fake time, in a year that Timestamp accepts.
 func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) {
 	t.Helper()
 	inFakeTime(t, func(t *testing.T, server *redistest.Server) {
@@ -47,12 +47,12 @@ func inTheseYears(t *testing.T, f func(t *testing.T, server *redistest.Server)) 
 	})
 }
 
-// theseYears is a subtest in such a year.
+// theseYears is a subtest in fake time, in such a year.
 func theseYears(f func(t *testing.T, server *redistest.Server)) func(*testing.T) {
 	return func(t *testing.T) { inTheseYears(t, f) }
 }
 
-// With Spin, processes that wait are notified when the lock is free, and lose no time.
+// With Spin, waiting processes are notified when the lock is free, so no time is lost.
 func TestSpinWaitsForANotification(t *testing.T) {
 	for name, lock := range map[string]func(pool *redis.Pool) Locker{
 		"NewSpin": func(pool *redis.Pool) Locker { return NewSpin(pool, patient) },

@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// Options.Timeout bounds each round trip of a lock that New makes, although its client would wait longer for a Redis
-// that hangs.
+// Options.Timeout bounds each round trip of a lock that New makes, even if its client would wait longer for a
+// Redis that hangs.
 func TestTimeoutBoundsAPatientClient(t *testing.T) {
 	for name, algorithm := range map[string]func(transport.Client) Algorithm{
 		"Spin": SpinAlgorithm, "Timestamp": TimestampAlgorithm,
@@ -41,14 +41,14 @@ func TestTimeoutBoundsAPatientClient(t *testing.T) {
 	}
 }
 
-// An Algorithm may return no more than the error of its context: when Timeout has ended that, or Wait, or the caller.
-// What its last Take may have done is undone.
+// An Algorithm may return only the error of its context, which Timeout, Wait or the caller has ended. Whatever
+// its last Take may have done is undone.
 func TestTimeoutOfAnAlgorithm(t *testing.T) {
 	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
 		options Options
 		before  int           // Takes that find the lock held
-		patient time.Duration // the caller
+		patient time.Duration // until the context of the caller ends
 		took    time.Duration
 		want    error
 	}{

@@ -17,25 +17,24 @@ import (
 // longAgo is the value of a lock whose holder died in 2001.
 const longAgo = "1000000000000"
 
-// A peer takes a lock as programs in other languages do, one command after
-// another. Each command is a method, so that a test can let others come between.
+// A peer takes a lock as programs in other languages do, one command after another. Each command is a method, so
+// that a test can run others in between.
 type peer struct {
 	t     *testing.T
 	conn  redis.Conn
 	lease time.Duration
 
 	reply string // to the last GET or GETSET; "" stands for nil
-	value string // the last one that it wrote
+	value string // the last value that it wrote
 	holds bool   // what it believes
 
-	nilGet, nilGetset int // how often it met no value there
+	nilGet, nilGetset int // how often it met no value in these commands
 }
 
-// A step is what one contender does at a time. It returns its next step, or nil
-// where there is none.
+// A step is what one contender does at a time. It returns its next step, or nil if there is none.
 type step func() step
 
-// newPeer returns a peer that asks for key "k", on a connection of its own.
+// newPeer returns a peer that wants key "k", on its own connection.
 func newPeer(t *testing.T, server *redistest.Server, lease time.Duration) *peer {
 	conn := server.Pool(t, 1).Get()
 	t.Cleanup(func() { conn.Close() })
@@ -50,7 +49,7 @@ func (p *peer) take() bool {
 	return p.holds
 }
 
-// setnx begins a try. It wins where there is no value.
+// setnx begins a try. It wins if there is no value.
 func (p *peer) setnx() step {
 	if p.do("SETNX", "k", p.newValue()) == "1" {
 		p.holds = true
@@ -59,8 +58,7 @@ func (p *peer) setnx() step {
 	return p.get
 }
 
-// get looks at the value. None at all does not mean a stale lock, but one that
-// was given back: then everybody starts again.
+// get looks at the value. If there is none, the lock was released, and is not stale: then everybody starts again.
 func (p *peer) get() step {
 	p.reply = p.do("GET", "k")
 	switch {
@@ -73,8 +71,8 @@ func (p *peer) get() step {
 	return p.getset
 }
 
-// getset takes over a stale lock. Of all who try, the first one gets back the
-// stale value, or none where the lock vanished in between.
+// getset takes over a stale lock. Of all peers that try, the first one gets the stale value back, or none if the
+// lock vanished in between.
 func (p *peer) getset() step {
 	p.reply = p.do("GETSET", "k", p.newValue())
 	if p.reply == "" {
@@ -86,21 +84,21 @@ func (p *peer) getset() step {
 	return nil
 }
 
-// seesStale begins a try on what longAgo has left, up to the step that takes it over.
+// seesStale begins a try on the lock of longAgo, up to the step that takes it over.
 func (p *peer) seesStale(server *redistest.Server) {
 	server.Do(p.t, "SET", "k", longAgo)
 	p.setnx()
 	p.get()
 }
 
-// release gives the lock back.
+// release releases the lock.
 func (p *peer) release() step {
 	p.holds = false
 	p.do("DEL", "k")
 	return nil
 }
 
-// stale tells whether the last reply lies in the past.
+// stale reports whether the last reply is a time in the past.
 func (p *peer) stale() bool {
 	value, err := strconv.ParseInt(p.reply, 10, 64)
 	if err != nil {
@@ -127,14 +125,13 @@ func (p *peer) do(command string, args ...any) string {
 	return text
 }
 
-// A contender is a Go process that takes the lock by single tries, so that a test
-// decides when.
+// A contender is a Go process that takes the lock by single tries, so that a test decides when it tries.
 type contender struct {
 	Algorithm
 	t     *testing.T
 	token string
 	holds bool
-	lost  bool // its Release was told that it is another's
+	lost  bool // its Release found another's lock
 }
 
 func newContender(t *testing.T, server *redistest.Server) *contender {
@@ -153,7 +150,7 @@ func (c *contender) take() step {
 	return nil
 }
 
-// release gives the lock back.
+// release releases the lock.
 func (c *contender) release() step {
 	c.holds = false
 	err := c.Release(context.Background(), "k", c.token, 0)
@@ -164,7 +161,7 @@ func (c *contender) release() step {
 	return nil
 }
 
-// contents is the lock's value and note, "" for none.
+// contents returns the lock's value and note, or "" for none.
 func contents(t *testing.T, server *redistest.Server) (value, note string) {
 	t.Helper()
 	if _, err := redis.Scan(server.Do(t, "MGET", "k", "{k}.owner").([]any), &value, &note); err != nil {
@@ -173,7 +170,7 @@ func contents(t *testing.T, server *redistest.Server) (value, note string) {
 	return value, note
 }
 
-// What may lie in Redis when somebody comes: the lock and its note.
+// remains are the values of lock and note that a contender may find in Redis.
 var remains = map[string][2]string{
 	"nothing":            {},
 	"a peer's lock":      {longAgo, ""},
@@ -181,7 +178,7 @@ var remains = map[string][2]string{
 	"a lock taken stale": {longAgo, longAgo + " s token"},
 }
 
-// begin empties Redis but for what remains.
+// begin empties Redis, except for remain.
 func begin(t *testing.T, server *redistest.Server, remain [2]string) {
 	for i, key := range []string{"k", "{k}.owner"} {
 		if server.Do(t, "DEL", key); remain[i] != "" {
@@ -190,8 +187,8 @@ func begin(t *testing.T, server *redistest.Server, remain [2]string) {
 	}
 }
 
-// Peers and processes do something that only one may do at a time. Nobody
-// gives the lock back: it becomes stale each time, so that they compete to take it over.
+// Peers and processes do something that only one may do at a time. Nobody releases the lock: it becomes stale
+// each time, so that all compete to take it over.
 func TestTimestampExcludesPeers(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, server *redistest.Server) {
@@ -208,7 +205,7 @@ func TestTimestampExcludesPeers(t *testing.T) {
 						spend(time.Millisecond)
 					}
 					read := n
-					spend(time.Microsecond) // an invitation to all that are not kept out
+					spend(time.Microsecond) // lets others run, which only the lock keeps out
 					n = read + 1
 					server.Do(t, "SET", "k", longAgo)
 				}

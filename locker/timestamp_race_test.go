@@ -13,8 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// explore calls run once for every series of choices it can make. choose returns
-// one of 0 to n-1.
+// explore calls run once for every series of choices that run can make. choose returns one of 0 to n-1.
 func explore(run func(choose func(n int) int)) {
 	var path, width []int // what was chosen, out of how many
 	for {
@@ -42,8 +41,8 @@ func explore(run func(choose func(n int) int)) {
 	}
 }
 
-// interleave lets choose decide who makes the next step, until all are done.
-// After each step it calls check.
+// interleave lets choose decide which contender makes the next step, until all are done. After each step it calls
+// check.
 func interleave(choose func(n int) int, steps []step, check func()) {
 	for len(steps) > 0 {
 		i := choose(len(steps))
@@ -55,7 +54,7 @@ func interleave(choose func(n int) int, steps []step, check func()) {
 	}
 }
 
-// A race is what contenders do to one lock, each in steps.
+// A race is a number of contenders for one lock, each in steps.
 type race struct {
 	t      *testing.T
 	server *redistest.Server
@@ -74,7 +73,7 @@ func newRace(t *testing.T, server *redistest.Server, peers, procs int) *race {
 	return r
 }
 
-// begin makes all of them new contenders and returns their first steps.
+// begin makes all contenders new, and returns their first steps.
 func (r *race) begin(remain [2]string) []step {
 	begin(r.t, r.server, remain)
 	var steps []step
@@ -103,8 +102,7 @@ func (r *race) holders() (n int) {
 	return n
 }
 
-// Three contenders find a lock whose holder died. In each order of their steps,
-// one of them wins, and only that one.
+// Three contenders find a lock whose holder died. In each order of their steps, exactly one of them wins.
 func TestTimestampRace(t *testing.T) {
 	t.Parallel()
 	for peers := range 4 {
@@ -122,16 +120,15 @@ func TestTimestampRace(t *testing.T) {
 					}
 				})
 				if peers > 0 && peers < 3 && name != "nothing" && changed == 0 {
-					t.Error("no loser has changed the value of a process, which this is about")
+					t.Error("no loser has changed the value of a process, so this test shows nothing")
 				}
 			}))
 		}
 	}
 }
 
-// judge says that there is one winner, and that each process knows whether it is
-// that. It returns whether the winner is a process whose value a loser changed, which its Extend
-// repairs.
+// judge checks that there is one winner, and that each process knows whether it is the winner. It returns whether
+// the winner is a process whose value a loser has changed. The winner's Extend repairs that.
 func (r *race) judge() (changed bool) {
 	r.t.Helper()
 	if n := r.holders(); n != 1 {
@@ -160,7 +157,7 @@ func (r *race) judge() (changed bool) {
 	return changed
 }
 
-// wantOthers says that c finds the lock to be another's, and leaves it alone.
+// wantOthers checks that c finds the lock to be another's, and leaves it alone.
 func (r *race) wantOthers(c *contender) {
 	r.t.Helper()
 	value, _ := contents(r.t, r.server)
@@ -175,7 +172,7 @@ func (r *race) wantOthers(c *contender) {
 	}
 }
 
-// wantNils says that the peers met all that they must be able to deal with.
+// wantNils checks that the peers have met all cases that they must be able to handle.
 func (r *race) wantNils() {
 	for _, p := range r.peers {
 		if p.nilGet == 0 || p.nilGetset == 0 {
@@ -184,9 +181,8 @@ func (r *race) wantNils() {
 	}
 }
 
-// Contenders take a stale lock and give it back, so that it is free, held or
-// stale between any two steps of another. In no order of all their steps do two
-// hold it at a time.
+// Contenders take a stale lock and release it. So it is free, held or stale between any two steps of another. In
+// no order of all their steps do two hold it at the same time.
 func TestTimestampTurns(t *testing.T) {
 	t.Parallel()
 	for peers := range 3 {
@@ -207,7 +203,7 @@ func TestTimestampTurns(t *testing.T) {
 	}
 }
 
-// giveBack adds to the steps of begin that whoever wins gives the lock back.
+// giveBack adds to the steps of begin that the winner releases the lock.
 func (r *race) giveBack(steps []step) []step {
 	for i, first := range steps {
 		var next step
@@ -230,14 +226,13 @@ func (r *race) giveBack(steps []step) []step {
 	return steps
 }
 
-// wantFree says that the lock is free when all are done. There is one exception.
-// A peer has seen the stale lock and hesitates; the lock is taken over, given
-// back, and taken by a process; now the peer changes the value, and loses. The
-// process cannot tell this from a lock that was deleted, and taken by the peer.
-// So it believes that it has lost, and leaves the lock to run out.
+// wantFree checks that the lock is free when all are done. There is one exception. A peer has seen the stale
+// lock, and hesitates. The lock is taken over, released, and taken by a process. Then the peer changes the value,
+// and loses. The process cannot distinguish this from a lock that was deleted, and taken by the peer. So it
+// believes that it has lost the lock, and leaves the lock to expire.
 func (r *race) wantFree() {
 	lost := slices.ContainsFunc(r.procs, func(c *contender) bool { return c.lost })
 	if value, _ := contents(r.t, r.server); (value != "") != lost {
-		r.t.Errorf("in the end the value is %q; one was told that it lost it: %v", value, lost)
+		r.t.Errorf("in the end the value is %q; a process was told that it lost the lock: %v", value, lost)
 	}
 }

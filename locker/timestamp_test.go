@@ -13,12 +13,12 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// newTimestamp returns what one process has: a pool and a Timestamp.
+// newTimestamp returns the Timestamp of one process, with a pool of its own.
 func newTimestamp(t *testing.T, server *redistest.Server, o Options) *Timestamp {
 	return NewTimestamp(server.Pool(t, 8), o)
 }
 
-// wantHeld says that a Go process finds the lock taken, and whether it learns by whom.
+// wantHeld checks that a Go process finds the lock held, and whether its error names the holder.
 func wantHeld(t *testing.T, server *redistest.Server, named bool) {
 	t.Helper()
 	_, err := newTimestamp(t, server, noWait()).Lock(t.Context(), "k")
@@ -27,7 +27,7 @@ func wantHeld(t *testing.T, server *redistest.Server, named bool) {
 	}
 }
 
-// wantUntil says what the value tells.
+// wantUntil checks the time in the value.
 func wantUntil(t *testing.T, server *redistest.Server, what string, end time.Time) {
 	t.Helper()
 	if value, _ := contents(t, server); value != strconv.FormatInt(end.UnixMilli(), 10) {
@@ -35,7 +35,7 @@ func wantUntil(t *testing.T, server *redistest.Server, what string, end time.Tim
 	}
 }
 
-// wantRefused says that c can neither extend nor release what it held, and changes nothing.
+// wantRefused checks that c can neither extend nor release the lock that it held, and changes nothing.
 func (c *contender) wantRefused(server *redistest.Server, want error) {
 	c.t.Helper()
 	value, note := contents(c.t, server)
@@ -53,8 +53,8 @@ func (c *contender) wantRefused(server *redistest.Server, want error) {
 	}
 }
 
-// Whoever no longer has the lock is told whether another took it. In no case does
-// it touch what it finds: two who delete a stale lock could do that one after the other.
+// A holder that has lost the lock is told whether another took it. It never touches what it finds: if two could
+// delete a stale lock, the second would delete the lock of a new holder.
 func TestTimestampLostOrExpired(t *testing.T) {
 	runsOut := func(*testing.T, *redistest.Server) { redistest.Elapse(patient.Lease + s) }
 	deleted := func(t *testing.T, server *redistest.Server) { server.Do(t, "DEL", "k") }
@@ -64,7 +64,7 @@ func TestTimestampLostOrExpired(t *testing.T) {
 	for name, test := range map[string]struct {
 		happen events
 		want   error
-		free   bool // only if it was taken when free: else the peer may be a loser that changed the value
+		free   bool // only if it was taken when free: otherwise the peer may be a loser that changed the value
 	}{
 		"it ran out":                     {events{runsOut}, ErrExpired, false},
 		"it was deleted":                 {events{deleted}, ErrExpired, false},
@@ -95,8 +95,8 @@ func TestTimestampLostOrExpired(t *testing.T) {
 	}
 }
 
-// A peer has the lock. A Go process waits, without changing anything, and has it when the peer
-// has deleted the key. If the peer has died it has it when the peer's time is over, not earlier.
+// A peer has the lock. A Go process waits, without changing anything, and gets the lock when the peer has deleted
+// the key. If the peer has died, the process gets it when the peer's time is over, not earlier.
 func TestTimestampWaitsForPeer(t *testing.T) {
 	for name, dies := range map[string]bool{"gives it back": false, "dies": true} {
 		t.Run(name, theseYears(func(t *testing.T, server *redistest.Server) {
@@ -112,7 +112,7 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 			go func() {
 				l := mustLock(t, newTimestamp(t, server, patient))
 				if late := time.Since(begin) - want; late < 0 || late > s/10 {
-					t.Errorf("it was taken after %v, want %v", time.Since(begin), want)
+					t.Errorf("the lock was taken after %v, want %v", time.Since(begin), want)
 				}
 				mustUnlock(t, l)
 			}()
@@ -128,9 +128,9 @@ func TestTimestampWaitsForPeer(t *testing.T) {
 	}
 }
 
-// The reply to a take is lost. Before the command comes again, a peer that had seen the lock stale
-// changes the value: the process has won all the same. Or the lease has run out by then: it is a
-// new try, which finds a stale lock, or another's.
+// The reply to a take is lost. Before the command is repeated, a peer that had seen the stale lock changes the
+// value: the process still has the lock. If the lease has expired by then, the repetition is a new try, which
+// finds a stale lock, or another's.
 func TestTimestampRepeatedTake(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		p := newPeer(t, server, patient.Lease+s)
@@ -149,13 +149,12 @@ func TestTimestampRepeatedTake(t *testing.T) {
 		redistest.Elapse(patient.Lease + s)
 		other.take()
 		if c.take(); c.holds || !other.holds {
-			t.Errorf("both hold the lock: %v, %v", c.holds, other.holds)
+			t.Errorf("the first holds the lock: %v; the other: %v", c.holds, other.holds)
 		}
 	})
 }
 
-// An uncontended lock costs two round trips, whatever was there. Both are scripts that Redis
-// knows already.
+// Without contention, a lock costs two round trips, whatever was there. Both run scripts that Redis already has.
 func TestTimestampRoundTrips(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		proxy := redistest.NewProxy(t, server)
@@ -172,8 +171,8 @@ func TestTimestampRoundTrips(t *testing.T) {
 	})
 }
 
-// A note only speaks for the value that it was made for: once a peer has taken the
-// lock, nobody is told that the process before has it. What is no note at all is none.
+// A note counts only for the value for which it was made: when a peer has taken the lock, no error names the
+// process before it. A value that is not a note counts as none.
 func TestTimestampOldNote(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		value := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
@@ -185,8 +184,8 @@ func TestTimestampOldNote(t *testing.T) {
 	})
 }
 
-// The note is beside the lock. In a cluster a script may only touch keys of one slot, which a
-// part of the key in braces chooses, or all of it. No two locks share a note.
+// The note is beside the lock. In a cluster a script may only touch keys of one slot, which follows from the part
+// of a key in braces, or from all of it. No two locks share a note.
 func TestTimestampNoteIsBesideTheLock(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		for key, note := range map[string]string{
@@ -216,7 +215,7 @@ func TestTimestampNoteIsBesideTheLock(t *testing.T) {
 	})
 }
 
-// What is no time in Unix milliseconds: in a string, or in a list.
+// foreign are values that are no time in Unix milliseconds: strings, and a list.
 var foreign = []string{
 	"42", "hello", "", "ABCDEFGHIJKLMNOPQRSTUVWXYZ 1763686060123 web/1",
 	"1763686060", "1763686060.123", // Unix seconds
@@ -226,8 +225,8 @@ var foreign = []string{
 	"a list",
 }
 
-// The key belongs to something else. Nobody waits for that to change, and nothing
-// is done to it, not even by one who had the lock before.
+// The key belongs to something else. Lock does not wait for that to change. The value is left as it is, even by a
+// process that had the lock before.
 func TestTimestampForeign(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		for _, value := range foreign {
@@ -267,8 +266,8 @@ func TestTimestampForeign(t *testing.T) {
 	})
 }
 
-// A Timestamp needs no more rights than these commands, for the locks and the notes. What Redis
-// refuses is neither a foreign value nor a free lock.
+// A Timestamp needs only the rights for these commands, on the locks and the notes. A refusal by Redis is taken
+// neither for a foreign value nor for a free lock.
 func TestTimestampLeastRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.Real(t)
@@ -301,7 +300,7 @@ func TestTimestampLeastRights(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := locks.Lock(t.Context(), key); !errors.As(err, new(*HeldError)) {
-			t.Errorf("Lock of what is shut for an hour: %v", err)
+			t.Errorf("Lock of a key that is locked for an hour: %v", err)
 		}
 		server.Do(t, "SET", key, "hello")
 		if _, err := locks.Lock(t.Context(), key); !errors.Is(err, ErrForeign) {

@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// The value is the moment at which the lock ends, by the clock of Redis, to the millisecond: when
-// it is taken, extended and given back with a delay. Until then peers and processes are kept out.
+// The value is the moment at which the lock ends, by Redis's clock, to the millisecond: after it is taken,
+// extended, and released with a delay. Until then peers and other processes are excluded.
 func TestTimestampValue(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		redistest.Elapse(123_999 * time.Microsecond)
@@ -45,9 +45,9 @@ func TestTimestampValue(t *testing.T) {
 	})
 }
 
-// Redis counts in whole milliseconds, while the holder counts from the moment
-// before it asked. So the lock lasts to the end of the last millisecond. Otherwise
-// another could have it while the holder still relies on it.
+// Redis counts in whole milliseconds, while the holder counts from the moment before the command was sent. So the
+// lock lasts to the end of the last millisecond. Otherwise another could have it while the holder still relies on
+// it.
 func TestTimestampLastMillisecond(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		c, other := newContender(t, server), newContender(t, server)
@@ -56,7 +56,7 @@ func TestTimestampLastMillisecond(t *testing.T) {
 		if found, err := other.Take(t.Context(), "k", "other", patient.Lease); err != nil || found.Taken || found.Left != time.Millisecond {
 			t.Errorf("at the end: %+v, %v, want that it is held for 1ms more", found, err)
 		}
-		// No time at all means to delete the lock. That is not what an extension by that does.
+		// A Release without a delay deletes the lock. An Extend by no time does not.
 		for _, d := range []time.Duration{0, -s, 1, patient.Lease} {
 			if err := c.Extend(t.Context(), "k", c.token, d); err != nil {
 				t.Errorf("Extend at the end, by %v: %v", d, err)
@@ -70,7 +70,7 @@ func TestTimestampLastMillisecond(t *testing.T) {
 	})
 }
 
-// PHP's microtime(true) * 1000 has a fraction.
+// The fractions of PHP's microtime(true) * 1000 are accepted.
 func TestTimestampFraction(t *testing.T) {
 	inTheseYears(t, func(t *testing.T, server *redistest.Server) {
 		c, now := newContender(t, server), time.Now().UnixMilli()
@@ -104,7 +104,7 @@ func TestTimestampLocalClock(t *testing.T) {
 		onAClient := New(TimestampAlgorithm(transport.NewRedigo(server.Pool(t, 4), o.Timeout)), o)
 		for what, another := range map[string]Locker{"NewTimestamp": newTimestamp(t, server, o), "New": onAClient} {
 			if _, err := another.Lock(t.Context(), "k"); !errors.Is(err, ErrTimeout) {
-				t.Errorf("another by %s, who has the same clock: %v", what, err)
+				t.Errorf("another process by %s, with the same clock: %v", what, err)
 			}
 		}
 		mustExtend(t, l)
