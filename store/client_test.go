@@ -11,8 +11,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// A store on a client that was given to it keeps what one does that made its own. The same
-// suite runs over other clients.
+// A store on a client that was given to it keeps the same promises as a store that made its own client. The same
+// suite also runs over other clients.
 func TestStoreOnAnyClient(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t testing.TB, address string, timeout time.Duration) transport.Client {

@@ -24,7 +24,7 @@ type guard struct {
 // The limits of a reply.
 const (
 	maxString   = 512 << 20 // bytes; proto-max-bulk-len is no larger by default
-	maxElements = 1 << 20   // the sessions of one user, say
+	maxElements = 1 << 20   // for example, the sessions of one user
 	asArray     = 1 << 10   // what an array counts for in addition to its elements, since redigo recurses into it
 )
 

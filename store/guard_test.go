@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A liar answers whatever it is asked with the same, once on each connection.
+// A liar replies the same to every command, once on each connection.
 func liar(t *testing.T, says string) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +32,7 @@ func liar(t *testing.T, says string) (url string) {
 				defer c.Close()
 				if _, err := c.Read(make([]byte, 1)); err == nil {
 					_, _ = io.WriteString(c, says)
-					_, _ = io.Copy(io.Discard, c) // until the other side has had enough
+					_, _ = io.Copy(io.Discard, c) // until the other side closes
 				}
 			})
 		}
@@ -41,9 +41,9 @@ func liar(t *testing.T, says string) (url string) {
 	return "redis://" + l.Addr().String()
 }
 
-// A reply that announces an absurd length breaks the connection. It costs no memory, and does not wait
-// for what will never come.
-func TestAbsurdLengthsBreakTheConnection(t *testing.T) { // not beside others, since it counts memory
+// A reply that announces an absurd length breaks the connection. It costs no memory, and the client does not wait
+// for data that never comes.
+func TestAbsurdLengthsBreakTheConnection(t *testing.T) { // not in parallel, since it measures memory
 	for name, says := range map[string]string{
 		"an array":              "*100000000\r\n",
 		"an array of arrays":    strings.Repeat("*1000000\r\n", 100),
@@ -68,13 +68,14 @@ func TestAbsurdLengthsBreakTheConnection(t *testing.T) { // not beside others, s
 				t.Errorf("the error is %v", err)
 			}
 			if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 100 {
-				t.Errorf("it has taken %d MB", taken)
+				t.Errorf("the reply has taken %d MB", taken)
 			}
 		})
 	}
 }
 
-// What Redis sends passes, however the network cuts it, and whatever was said in strings.
+// Replies that Redis really sends pass the guard, however the network cuts them, and whatever their strings
+// contain.
 func TestTheGuardLetsRepliesPass(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("*9999999999\r\n", 1000)
@@ -92,7 +93,7 @@ func TestTheGuardLetsRepliesPass(t *testing.T) {
 	}
 }
 
-// A reading is a connection from which what a Reader has can be read.
+// A reading is a connection that reads from a Reader.
 type reading struct {
 	net.Conn
 	io.Reader
@@ -100,14 +101,14 @@ type reading struct {
 
 func (r reading) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
-// BenchmarkGuard is what the guard adds to the replies of an exclusive request.
+// BenchmarkGuard measures what the guard adds to the replies of an exclusive request.
 func BenchmarkGuard(b *testing.B) {
 	record := strings.Repeat("x", 300)
 	replies := []byte(fmt.Sprintf("*3\r\n$%d\r\n%s\r\n$-1\r\n$60\r\n%s\r\n:1\r\n+OK\r\n", len(record), record, record[:60]))
 	g := &guard{}
 	for b.Loop() {
 		if !g.sees(replies) {
-			b.Fatal("it does not pass")
+			b.Fatal("the replies do not pass the guard")
 		}
 	}
 }

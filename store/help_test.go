@@ -29,7 +29,7 @@ func save(t *testing.T, st *Store, data string) {
 	must(t, h.Save(t.Context(), []byte(data)))
 }
 
-// wantData checks what is stored.
+// wantData checks the stored data.
 func wantData(t *testing.T, st *Store, want string) {
 	t.Helper()
 	r, err := st.engine.Load(t.Context(), theID, records.Terms{})

@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that nothing outlives the stores: no watchdog, no sweep.
+// TestMain checks that no goroutine outlives the stores, not even a sweep.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Options that contradict the URL, or would be ignored, are refused by name.
+// An option that contradicts the URL, or would be ignored, is refused, and the error names it.
 func TestOpenRefusesContradictions(t *testing.T) {
 	t.Parallel()
 	ask := func(context.Context) (string, string, error) { return "app", "s3cret", nil }
@@ -53,8 +53,8 @@ func TestOpenRefusesContradictions(t *testing.T) {
 	}
 }
 
-// Credentials are asked for at each dial, so one that has changed in Redis is no outage: the
-// connections that are there go on, and new ones log in with the new one.
+// Credentials is called at each dial. So a password that has changed in Redis causes no outage: open connections
+// go on, and new ones log in with the new password.
 func TestCredentialsThatRotate(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -90,7 +90,7 @@ func TestCredentialsThatRotate(t *testing.T) {
 	}
 }
 
-// Where there are no credentials to be had the error says so, and it never repeats a password.
+// If there are no credentials, the error says so. It never repeats a password.
 func TestCredentialsThatFail(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -116,7 +116,7 @@ func TestCredentialsThatFail(t *testing.T) {
 	}
 }
 
-// A private certificate authority, and a client's own certificate, are the program's to say.
+// The program chooses a private certificate authority, and the client's own certificate.
 func TestOpenWithACertificateAuthority(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -124,7 +124,7 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 	o := patient
 	o.TLS = &tls.Config{RootCAs: authority, MinVersion: tls.VersionTLS12}
 	st := opened(t, "rediss://"+server, o)
-	o.TLS.RootCAs = x509.NewCertPool() // it was copied, and may be changed
+	o.TLS.RootCAs = x509.NewCertPool() // the options were copied, so the program may change them
 	must(t, st.Ping(t.Context()))
 	create(t, st, "1")
 	save(t, st, "2")
@@ -141,7 +141,7 @@ func TestOpenWithACertificateAuthority(t *testing.T) {
 	}
 }
 
-// certified serves what is at addr over TLS, and returns where, and the authority to trust.
+// certified serves the server at addr over TLS. It returns the address, and the authority to trust.
 func certified(t *testing.T, addr string) (server string, authority *x509.CertPool) {
 	t.Helper()
 	lender := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1

@@ -33,8 +33,8 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// A URL often stands in a configuration that nobody may read, so no part of it
-// may get into a log with the error, least of all of the password.
+// A URL often stands in a configuration that nobody may read. So the error must not repeat any part of it, least
+// of all the password, which would then get into a log.
 func TestOpenNeverRepeatsTheURL(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -48,7 +48,7 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"redis://:s3cret@h/d4ta":    "not a number",
 		"unix:///x?db=d4ta":         "not a number",
 		"redis://h?s3cret=1":        "unknown parameters",
-		"redis://h?db=1":            "unknown parameters", // it goes into the path
+		"redis://h?db=1":            "unknown parameters", // the database belongs into the path
 		"redis://h?%zzs3cret":       "parameters that cannot be parsed",
 		"unix://":                   "no socket",
 		"unix://h0st1e/x":           "no socket", // a relative path, or one slash too few
@@ -76,7 +76,7 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 	}
 }
 
-// An application may start before its Redis does. Ping tells whether it is there.
+// An application may start before its Redis does. Ping reports whether Redis is there.
 func TestOpenDoesNotConnect(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
@@ -88,7 +88,7 @@ func TestOpenDoesNotConnect(t *testing.T) {
 	create(t, st, "data")
 }
 
-// The time that a connection may take to be made does not limit how long it lasts.
+// The time that making a connection may take does not limit how long the connection lasts.
 func TestOpenConnectionOutlastsItsDial(t *testing.T) {
 	t.Parallel()
 	server := redistest.Embedded(t)
@@ -102,8 +102,7 @@ func TestOpenConnectionOutlastsItsDial(t *testing.T) {
 	wantError(t, "PING", err, nil)
 }
 
-// What the URL says of user, password and database, or of a socket, is how it connects. An error never
-// repeats the password.
+// The store connects with the user, password, database or socket of the URL. An error never repeats the password.
 func TestOpenConnectsAsTheURLSays(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)

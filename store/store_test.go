@@ -6,7 +6,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
-// A nil pool, and a nil client, is told at start, and is no panic later.
+// A nil pool, or a nil client, is an error at the start, and not a panic later.
 func TestNilPool(t *testing.T) {
 	t.Parallel()
 	for want, st := range map[string]*Store{"pool is nil": New(nil, Options{}), "client is nil": NewOn(nil, Options{})} {

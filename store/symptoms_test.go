@@ -25,18 +25,18 @@ import (
 
 // A symptom is a row of SYMPTOMS.md.
 type symptom struct {
-	says  string // by the row and, once Redis is ill, by the store
+	says  string // words of the row and, once Redis is ill, of the store's error
 	ill   func(t *testing.T, s *redistest.Server)
 	flags []string // of Redis
 	user  string   // in the store's URL
 	path  string   // in the store's URL
 }
 
-// leastRights are those of REDIS.md, without those that may be left out.
+// leastRights are those of REDIS.md, without the optional ones.
 var leastRights = strings.Fields("on >pw resetkeys ~latchkey:* -@all " +
 	"+ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha")
 
-// symptoms have the names of their rows.
+// symptoms are by the names of their rows.
 var symptoms = map[string]symptom{
 	"refused":     {says: "connection refused", ill: func(t *testing.T, s *redistest.Server) { s.Stop(t) }},
 	"no-reply":    {says: "no reply: i/o timeout", ill: func(t *testing.T, s *redistest.Server) { s.Pause(t) }},
@@ -58,7 +58,7 @@ var symptoms = map[string]symptom{
 		ill: func(*testing.T, *redistest.Server) {}},
 }
 
-// The page names what the log says: with a real Redis that is ill, the error has the words of the row.
+// The page has the words of the log: with a real Redis that is ill, the error has the words of its row.
 func TestSymptoms(t *testing.T) {
 	t.Parallel()
 	for name, want := range symptoms {
@@ -75,8 +75,8 @@ func TestSymptoms(t *testing.T) {
 	}
 }
 
-// A stopped Redis gives requests that were waiting and requests that come later different texts. The row has each
-// of them.
+// A stopped Redis causes one text for requests that were waiting, and another for later requests. The row has
+// both.
 func TestAStoppedRedisSaysOnlyWhatItsRowSays(t *testing.T) {
 	t.Parallel()
 	says := []string{"no reply: context deadline exceeded", "no reply: i/o timeout",
@@ -100,7 +100,7 @@ func TestAStoppedRedisSaysOnlyWhatItsRowSays(t *testing.T) {
 	requests.Wait()
 }
 
-// A program that asks a server without TLS for TLS waits for a reply to its first connection.
+// A program that speaks TLS to a server without TLS waits for a reply to its first connection.
 func TestTLSThatTheServerDoesNotSpeak(t *testing.T) {
 	t.Parallel()
 	wantRow(t, "no-tls", "no connection: i/o timeout")
@@ -109,7 +109,7 @@ func TestTLSThatTheServerDoesNotSpeak(t *testing.T) {
 	wantMessage(t, err, []string{"no connection: "})
 }
 
-// A program without a certificate, that Redis wants.
+// Redis requires a certificate that the program lacks.
 func TestACertificateThatTheProgramLacks(t *testing.T) {
 	t.Parallel()
 	const words = "remote error: tls: certificate required"
@@ -126,7 +126,7 @@ func TestACertificateThatTheProgramLacks(t *testing.T) {
 		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
 			go func() {
 				_ = conn.(*tls.Conn).Handshake()
-				_, _ = io.Copy(io.Discard, conn.(*tls.Conn).NetConn()) // a reset could overtake the reason
+				_, _ = io.Copy(io.Discard, conn.(*tls.Conn).NetConn()) // a reset could overtake the alert with the reason
 				conn.Close()
 			}()
 		}
@@ -137,7 +137,7 @@ func TestACertificateThatTheProgramLacks(t *testing.T) {
 	wantToSay(t, words, func(string) error { return st.Ping(t.Context()) })
 }
 
-// At the address there is another program.
+// Another program than Redis listens at the address.
 func TestAnotherProgramThanRedis(t *testing.T) {
 	t.Parallel()
 	const words = "the connection broke: redigo: unexpected response line"
@@ -158,7 +158,7 @@ func TestAnotherProgramThanRedis(t *testing.T) {
 	wantToSay(t, words, func(string) error { return st.Ping(t.Context()) })
 }
 
-// Redis 7.0 does not name the command that a script may not run. The store says where to find it.
+// Redis 7.0 does not name the command that a script may not run. The store's error says where to find it.
 func TestARightThatAScriptLacks(t *testing.T) {
 	t.Parallel()
 	const in70, later = "The user executing the script can't run this command or subcommand", "ACL failure in script"
@@ -190,7 +190,7 @@ func wantRow(t *testing.T, name, words string) {
 	}
 }
 
-// wantToSay waits until the error of a try, each with another id, has these words.
+// wantToSay waits until the error of a try has these words. Each try has another id.
 func wantToSay(t *testing.T, words string, try func(id string) error) {
 	t.Helper()
 	n := 0
@@ -200,7 +200,7 @@ func wantToSay(t *testing.T, words string, try func(id string) error) {
 		if err != nil && strings.Contains(err.Error(), words) {
 			return nil
 		}
-		return cmp.Or(err, errors.New("all is well"))
+		return cmp.Or(err, errors.New("there is no error"))
 	})
 }
 
@@ -216,7 +216,7 @@ func set(name, value string) func(*testing.T, *redistest.Server) {
 	return func(t *testing.T, s *redistest.Server) { s.Do(t, "CONFIG", "SET", name, value) }
 }
 
-// allow makes the user app, with the least rights and these rules.
+// allow creates the user app, with the least rights and these rules.
 func allow(rules ...string) func(*testing.T, *redistest.Server) {
 	return func(t *testing.T, s *redistest.Server) {
 		args := []any{"SETUSER", "app"}
@@ -251,7 +251,7 @@ func load(t *testing.T, s *redistest.Server) {
 // keepBusy makes a script run until the server ends.
 func keepBusy(t *testing.T, s *redistest.Server) { begin(t, s, "EVAL", "while true do end", 0) }
 
-// begin sends a command, and waits for no reply.
+// begin sends a command, and does not wait for its reply.
 func begin(t *testing.T, s *redistest.Server, cmd string, args ...any) {
 	t.Helper()
 	c, err := redis.DialURL(s.URL)

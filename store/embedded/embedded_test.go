@@ -24,17 +24,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// After Close nothing is left of a store: no goroutine, also not after a wrong option.
+// After Close, no goroutine of a store is left. None is left after a wrong option either.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A program has sessions on a store of its own.
+// A program has sessions in a store of its own.
 type program struct {
 	store   *store.Store
 	redis   *embeddedredis.Redis
 	handler http.Handler
 }
 
-// start starts a program. A request to /hang holds its session until its context ends; any other one counts.
+// start starts a program. A request to /hang holds its session until its context ends. Any other request counts.
 func start(t *testing.T, o store.Options, mo middleware.Options) program {
 	t.Helper()
 	st, redis, err := open(o)
@@ -83,7 +83,7 @@ func (v *visitor) wants(t *testing.T, p program, want string) {
 	}
 }
 
-// Sessions expire, as the clock runs: after the idle timeout, and not before.
+// Sessions expire as the clock runs: after the idle timeout, and not before.
 func TestSessionsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestSessionsExpire(t *testing.T) {
 	})
 }
 
-// A lock expires a Lease after its holder has renewed it for the last time.
+// A lock expires one Lease after its holder renewed it for the last time.
 func TestLocksExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAHundredConcurrentWritesAreKept(t *testing.T) {
 	ann.wants(t, p, "102")
 }
 
-// Two stores know nothing of each other.
+// Two stores do not share anything.
 func TestTwoStoresAreApart(t *testing.T) {
 	t.Parallel()
 	one, two := start(t, store.Options{}, middleware.Options{}), start(t, store.Options{}, middleware.Options{})
@@ -165,7 +165,7 @@ func TestKeysAndRecords(t *testing.T) {
 	}
 }
 
-// A closed store is as any closed store.
+// A closed store behaves like any other closed store.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	p := start(t, store.Options{}, middleware.Options{})
@@ -182,7 +182,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// The log says that the store forgets, once. A wrong option is an error instead.
+// The log says once that the store forgets its sessions. A wrong option is an error instead.
 func TestTheLogSaysThatItForgets(t *testing.T) { // not in parallel, since it replaces the default logger
 	var logged bytes.Buffer
 	before, writer, flags := slog.Default(), log.Writer(), log.Flags()
@@ -217,7 +217,7 @@ func TestTheLogSaysThatItForgets(t *testing.T) { // not in parallel, since it re
 	}
 }
 
-// On a 32-bit system sessions would fail one by one. Run it there with GOARCH=386.
+// On a 32-bit system sessions would fail one by one. To check that, run the test there with GOARCH=386.
 func TestOpenNeedsA64BitSystem(t *testing.T) {
 	t.Parallel()
 	st, err := Open(store.Options{})

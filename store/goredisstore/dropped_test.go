@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// movedServer is a node that answers each GET with a redirection to another one. It returns its address.
+// movedServer is a node that replies to each GET with a redirection to another node. It returns its address.
 func movedServer(t *testing.T, to string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func movedServer(t *testing.T, to string) string {
 // redirect serves one connection until the client closes it.
 func redirect(c net.Conn, to string) {
 	defer c.Close()
-	number := func(r *bufio.Reader) int { // of a line such as *2 or $3
+	number := func(r *bufio.Reader) int { // in a line such as *2 or $3
 		line, _ := r.ReadString('\n')
 		n, _ := strconv.Atoi(strings.Trim(line, "*$\r\n"))
 		return n
@@ -65,7 +65,7 @@ func redirect(c net.Conn, to string) {
 	}
 }
 
-// The route names the node whose reply it is: not one that go-redis has dropped, and that was not asked.
+// The route names the node that has replied, not one that go-redis has dropped and that was not asked.
 func TestTheRouteOfANodeThatWasDropped(t *testing.T) {
 	t.Parallel()
 	const gone = "127.0.0.1:9"
@@ -90,7 +90,7 @@ func TestTheRouteOfANodeThatWasDropped(t *testing.T) {
 	runtime.KeepAlive(dropped)
 }
 
-// Behind Sentinel go-redis does not tell the master's address. So the route has none.
+// Behind Sentinel, go-redis does not report the master's address, so the route has none.
 func TestTheRouteBehindSentinel(t *testing.T) {
 	t.Parallel()
 	master := redis.NewFailoverClient(&redis.FailoverOptions{

@@ -58,9 +58,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-const tooLate = "no connection in time" // it is not known what was sent
+const tooLate = "no connection in time" // nobody knows what was sent
 
-// If the servers are wrong, Ping and the first round trip fail, and say what is wrong. All else works.
+// If the servers do not fit, Ping and the first round trip fail, and say what is wrong. If they fit, everything
+// works.
 func TestServersThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -96,7 +97,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A Client is not for a cluster.
+// A redis.Client is not for a cluster.
 func clusterBehindAClient(t *testing.T, c *redistest.Cluster) {
 	fits(t, at(c.Nodes[0]), "use rueidisstore.Open or goredisstore.New, or for locks goredisstore.NewClient")
 }
@@ -115,7 +116,7 @@ func fits(t *testing.T, c redis.UniversalClient, wrong string) {
 	} {
 		err := try()
 		for end := time.Now().Add(patience); time.Now().Before(end) && err != nil && !strings.Contains(err.Error(), wrong); {
-			err = try() // a busy machine may be too slow to say what is wrong
+			err = try() // a busy machine may be too slow for the error that says what is wrong
 		}
 		if wrong == "" {
 			if err != nil {

@@ -22,13 +22,13 @@ const patience = 20 * time.Second
 var onCluster = flag.Bool("cluster", false, "also run the tests on clusters and with Sentinel")
 
 func TestMain(m *testing.M) {
-	logging.Disable() // it complains about the faults of the tests
+	logging.Disable() // it complains about faults that the tests cause
 	flag.Parse()
 	_ = flag.Set("test.parallel", "4") // most wait for servers
 	os.Exit(m.Run())
 }
 
-// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
+// Tests on a real Redis are skipped if there is none. This test fails then, so that the skips are noticed.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if err := redistest.Missing(); err != nil {
 		t.Fatal(err)

@@ -27,8 +27,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A hook misbehaves when a script is sent: once, or each time until it is removed. It does not touch what
-// go-redis sends on a new connection, for which no caller may be waiting.
+// A hook misbehaves when a script is sent: once, or each time until it is removed. It does not touch the commands
+// that go-redis sends on a new connection, for which no caller may be waiting.
 type hook struct{ before, after atomic.Pointer[func()] }
 
 func onlyOnce(do func()) *func() {
@@ -151,9 +151,9 @@ func (s *shop) checkLog(t *testing.T, status int) {
 	}
 }
 
-// P7: a hook of the application that panics during a commit, or ends the goroutine, costs that request, and
-// the requests that share its commit. The process lives, and the session is free at once, although its lease
-// would last longer than any request waits.
+// P7: if a hook of the application panics during a commit, or ends the goroutine, that request fails, and so do
+// the requests that share its commit. The process lives, and the session is free at once, although its lease is
+// longer than any request waits.
 func TestAHookPanicsDuringACommit(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -180,7 +180,7 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 			sh.hook.before.Store(nil)
 			sh.hook.after.Store(nil)
 			if text := sh.want(t, "/", 200); text != fmt.Sprint(3+tt.stored) {
-				t.Errorf("the next one has counted to %s", text)
+				t.Errorf("the next request has counted to %s", text)
 			}
 			sh.checkLog(t, tt.status)
 		})
@@ -206,12 +206,12 @@ func TestAHookPanicsDuringACommit(t *testing.T) {
 					if status == 200 {
 						answered.Add(1)
 					} else if status != 503 && status != tt.status {
-						t.Errorf("beside it: %d %q", status, text)
+						t.Errorf("the request beside it: %d %q", status, text)
 					}
 				})
 			}
 			close(leave)
-			// Another request may have sent the commit of both, and has ended with its goroutine.
+			// Another request may have sent the commit of both, and ended with its goroutine.
 			if status := <-first; status != tt.status && status != 503 {
 				t.Errorf("the status is %d, want %d, or 503", status, tt.status)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A round trip of which a part was executed is not redirected: those commands would be executed twice, and in
-// another order.
+// A round trip of which a part was executed is not redirected: that part would be executed twice, and in another
+// order.
 func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	const key = "{half}"
 	from, to := c.Owner(t, c.Slot(t, key)), c.Nodes[3]
@@ -40,14 +40,14 @@ func halfOfAnExchangeIsRedirected(t *testing.T, c *redistest.Cluster) {
 	defer c.Move(t, m.Slot, from)
 	got, route, err := client.(transport.RoutedClient).DoRouted(t.Context(), key, transport.Command{"MGET", here, there})
 	if err != nil || fmt.Sprint(got) != "[[2 <nil>]]" {
-		t.Errorf("executed was %v, %v", got, err)
+		t.Errorf("the executed commands: %v, %v", got, err)
 	}
 	if route != (transport.Route{Node: to.Addr, Database: "0", Moved: 1}) {
 		t.Errorf("the route is %+v, want one redirection to %s", route, to.Addr)
 	}
 }
 
-// A round trip follows a redirection on which all its commands agree. PING has no key, and goes along.
+// A round trip follows a redirection if all its commands agree on it. PING has no key, and follows the others.
 func TestRedirected(t *testing.T) {
 	t.Parallel()
 	three := []transport.Command{{"SET", "k", "v"}, {"PING", 1}, {"GET", "k"}}
@@ -75,7 +75,7 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
-// If a node does not name the host of the other node, it is the node's own host.
+// If a node names no host for the other node, the host is its own.
 func TestRedirectionWithoutHost(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true})
@@ -86,6 +86,6 @@ func TestRedirectionWithoutHost(t *testing.T) {
 	defer there.Close()
 	c.know(there)
 	if got := c.follow(t.Context(), redirection{address: ":7001"}, here, "k"); got != there {
-		t.Errorf("it goes to %v, want %v", got, there)
+		t.Errorf("the round trip goes to %v, want %v", got, there)
 	}
 }

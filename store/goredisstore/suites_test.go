@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, openRESP2)
 }
 
-// So do the sessions of users, with go-redis's default protocol.
+// The sessions of users also work over go-redis, with its default protocol.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	storetest.RunUsers(t, open)
@@ -74,7 +74,7 @@ func TestDemotedServerIsLeft(t *testing.T) {
 	clustertest.LeavesDemoted(t, openServer, 5)
 }
 
-// The rights in the package's comment are enough on one server, also to wait.
+// The rights in the package's comment are enough on one server, even for a process that waits.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	clustertest.RightsSuffice(t, openServer, "goredisstore.go")

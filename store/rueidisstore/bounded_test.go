@@ -11,8 +11,8 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// More round trips are under way than the queue of a connection has places, and Redis is silent. Each ends by
-// the timeout nevertheless, or by its own deadline, and after that Redis is found again.
+// More round trips are under way than the queue of a connection has room for, and Redis is silent. Each still
+// ends by the timeout, or by its own deadline. After that Redis is found again.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -47,7 +47,7 @@ func TestFullQueue(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if took := time.Since(begun); took < want*9/10 || took > want+2*time.Second {
-				t.Errorf("it took %v, has %v", took, want)
+				t.Errorf("the round trip took %v, want %v", took, want)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestFullQueue(t *testing.T) {
 }
 
 // A dead connection is noticed soon after the first round trip has used up its time. A later round trip fails
-// early enough to be repeated: it has not used up its time, and its error does not look like a timeout.
+// early enough to be repeated: it has time left, and its error does not look like a timeout.
 func TestDeadConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -91,7 +91,7 @@ func TestDeadConnection(t *testing.T) {
 	}
 }
 
-// Errors of a connection end with it: after Reset there is another connection.
+// An error of a connection does not outlast it: after Reset there is another connection.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	c := opened(t, at(redistest.Real(t)), patient.Timeout)

@@ -16,7 +16,7 @@ type health struct {
 	failed  atomic.Int64  // when a round trip last failed, in Unix nanoseconds
 }
 
-// good must be followed by judge, whatever it returns.
+// good reports whether rueidis can be trusted now. judge must be called afterwards, whatever good returns.
 func (h *health) good(now time.Time) bool {
 	return h.pending.Add(1) <= h.most && now.UnixNano()-h.failed.Load() > int64(h.calm)
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Tests on a real Redis are skipped if there is none. That must not go unnoticed, so this one test fails.
+// Tests on a real Redis are skipped if there is none. This test fails then, so that the skips are noticed.
 func TestARealRedisIsInstalled(t *testing.T) {
 	if err := redistest.Missing(); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func at(servers ...*redistest.Server) (o rueidis.ClientOption) {
 	return o
 }
 
-// save stores data in a session that is there, under its lock.
+// save stores data in an existing session, under its lock.
 func save(t testing.TB, st *store.Store, id, data string) error {
 	t.Helper()
 	h, err := records.Of(st).Take(t.Context(), id, records.Terms{LockWait: time.Minute})
@@ -74,7 +74,7 @@ func wantData(t testing.TB, st *store.Store, id, want string) {
 	}
 }
 
-// number returns a reply that is a number.
+// number returns a reply as a number.
 func number(t testing.TB, reply any) int {
 	t.Helper()
 	n, err := redis.Int(reply, nil)

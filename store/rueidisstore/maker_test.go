@@ -18,7 +18,7 @@ import (
 )
 
 // A program may start before its Redis. Until Redis is there, each round trip is refused at once, but rueidis
-// does not dial at full speed. When Redis has come, everything works by itself.
+// does not dial as often. When Redis is there, everything works by itself.
 func TestStartBeforeRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -86,7 +86,7 @@ func timeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// Close ends a store that never had a Redis, or is about to find it. Later round trips are refused.
+// Close ends a store that never had a Redis, or that is just connecting to it. Later round trips are refused.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -115,7 +115,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// The error says what is wrong with the way to Redis, and that nothing was sent.
+// The error says why Redis cannot be reached, and that nothing was sent.
 func TestNoWayIn(t *testing.T) {
 	t.Parallel()
 	s, other := redistest.Real(t), redistest.Real(t)

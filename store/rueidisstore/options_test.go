@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// An option that cannot work, or would break a promise, is an error at once that names the option.
+// An option that cannot work, or would break a promise, is refused at once by an error that names it.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *rueidis.ClientOption){

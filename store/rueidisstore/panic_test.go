@@ -16,8 +16,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// P7: if a function of ClientOption panics, or ends the goroutine, the round trips that need it fail, at
-// first and after the connection has broken. The process does not end. Later everything works.
+// P7: if a function of ClientOption panics, or ends the goroutine, the round trips that need it fail, at first
+// and after the connection has broken. The process does not end. Later everything works.
 func TestAFunctionOfTheOptionsPanics(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -87,7 +87,7 @@ func TestAGuardedExchangePanics(t *testing.T) {
 	}
 }
 
-// A buggy client of rueidis does something wrong.
+// A buggy client of rueidis panics, or ends the goroutine.
 type buggy struct {
 	rueidis.Client
 	bug func()

@@ -29,8 +29,8 @@ func listeners(t testing.TB, s *redistest.Server, count, channel string) int {
 	return number(t, values[1])
 }
 
-// A closed subscription is not counted as a listener any more, although the connection remains. The client
-// may subscribe to the same channel at once, and misses no message from then on.
+// A closed subscription no longer counts as a listener, although the connection remains. The client may subscribe
+// to the same channel at once, and misses no message from then on.
 func TestSubscribeAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -53,7 +53,7 @@ func TestSubscribeAgain(t *testing.T) {
 			}
 		}
 		redistest.Eventually(t, "no client listens", func() bool { return listeners(t, s, kind.count, channel) == 0 })
-		redistest.Eventually(t, "no topic is left", func() bool { // Redis learns of the end before this process
+		redistest.Eventually(t, "no topic is left", func() bool { // Redis learns of the end earlier than this process
 			c.topics.mu.Lock()
 			defer c.topics.mu.Unlock()
 			return len(c.topics.last) == 0
@@ -104,7 +104,7 @@ func TestSubscribeInVain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Subscribe(ctx, "channel"); err == nil {
-		t.Error("it is subscribed")
+		t.Error("the client is subscribed")
 	}
 	s.Resume(t)
 	do(t, c, "", transport.Command{"PING"})

@@ -37,7 +37,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// So do the sessions of users, with rueidis's default protocol.
+// The sessions of users also work over rueidis, with its default protocol.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	storetest.RunUsers(t, func(t testing.TB, address string, timeout time.Duration) transport.Client {
@@ -135,7 +135,7 @@ func connected(t testing.TB, o rueidis.ClientOption, timeout time.Duration) tran
 	return c
 }
 
-// The rights in the package's comment are enough on one server, also to wait.
+// The rights in the package's comment are enough on one server, even for a process that waits.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	clustertest.RightsSuffice(t, openWay, "rueidisstore.go")
