@@ -17,7 +17,7 @@ type fate string
 
 const (
 	works  fate = "works"
-	others fate = "is another's" // or the holder's in a test of Extend or Unlock
+	others fate = "is another's" // another has the lock there, even if the holder had it before
 	forgot fate = "forgot"       // the node came back empty
 	away   fate = "is away"      // the node refuses every command
 	dumb   fate = "is dumb"      // the node takes the lock without a reply, and then goes deaf

@@ -48,7 +48,7 @@ func TestOpenNeverRepeatsTheURL(t *testing.T) {
 		"redis://:s3cret@h/d4ta":    "not a number",
 		"unix:///x?db=d4ta":         "not a number",
 		"redis://h?s3cret=1":        "unknown parameters",
-		"redis://h?db=1":            "unknown parameters", // the database belongs into the path
+		"redis://h?db=1":            "unknown parameters", // the database belongs in the path
 		"redis://h?%zzs3cret":       "parameters that cannot be parsed",
 		"unix://":                   "no socket",
 		"unix://h0st1e/x":           "no socket", // a relative path, or one slash too few

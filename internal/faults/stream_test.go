@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// Every other round trip loses its command or its reply, and the connection. A request without a response proves
+// Every other command is lost, or its reply, and with it the connection. A request without a response proves
 // nothing about its session. With fewer losses the watch would hardly notice, since round trips are repeated.
 func TestStreamsOverABadNetwork(t *testing.T) {
 	t.Parallel()

@@ -339,7 +339,7 @@ func TestRenewalOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// Redis stays unavailable: it refuses, says nothing, or replies after the deadline of the command. The lock is
+// Redis stays unavailable: it refuses, says nothing, or replies too late. The lock is
 // lost exactly when the lease ends.
 func TestRenewalGivesUpAtTheEnd(t *testing.T) {
 	each(t, map[string]func(call) error{

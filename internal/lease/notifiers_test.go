@@ -58,7 +58,7 @@ func TestNotifiersOfACluster(t *testing.T) {
 	})
 }
 
-// After the last place of a key has just left, a new place of that key listens to the same channel. It has
+// Just after the last place of a key has left, a new place of that key listens to the same channel. It has
 // another name, since the queue may still contain the old one.
 func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
@@ -79,7 +79,7 @@ func TestNotifiersOfOneKeyFollowEachOther(t *testing.T) {
 	})
 }
 
-// Without SSUBSCRIBE, or the right to it, places poll. The next places do not try it again.
+// Without SSUBSCRIBE, or the right to it, places poll. It is not tried again for each place.
 func TestNotifiersWithoutShardedChannels(t *testing.T) {
 	withCluster(t, func(t *testing.T, n *Notifiers, line *wire, _ func(*place)) {
 		line.denied = true

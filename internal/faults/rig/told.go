@@ -32,7 +32,7 @@ func ReadTold(path string) (all []Told, err error) {
 		switch err := lines.Decode(&one); err {
 		case nil:
 			all = append(all, one)
-		case io.EOF, io.ErrUnexpectedEOF: // the process was killed while it wrote
+		case io.EOF, io.ErrUnexpectedEOF: // the second if the process was killed while it wrote
 			return all, nil
 		default:
 			return nil, fmt.Errorf("%s, event %d: %w", path, len(all), err)
