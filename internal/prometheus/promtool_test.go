@@ -75,7 +75,7 @@ func TestEachAlertIsTested(t *testing.T) {
 		}
 	}
 	if n < 6 {
-		t.Errorf("%d alerts", n)
+		t.Errorf("%d alerts, want at least 6", n)
 	}
 }
 

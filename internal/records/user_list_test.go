@@ -92,7 +92,7 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 	})
 }
 
-// Of a device, MaxDevice bytes are stored, and only whole characters.
+// Of a device, at most MaxDevice bytes are stored, in whole characters.
 func TestLongDevices(t *testing.T) {
 	t.Parallel()
 	invalid := strings.Trim(string(appendQuoted(nil, "\xff")), `"`) // depends on the version of Go

@@ -10,7 +10,7 @@ import (
 )
 
 // The maps of the way of one request are true: see the package's comment. With -v the test prints which functions
-// each kind of request calls.
+// each kind of request calls, and how many.
 func TestMaps(t *testing.T) {
 	program, err := build(t.TempDir())
 	if err != nil {

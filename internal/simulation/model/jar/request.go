@@ -49,7 +49,7 @@ const (
 	lost
 )
 
-// A status is the status that a request gets.
+// A status is how a request is answered.
 type status uint8
 
 const (
