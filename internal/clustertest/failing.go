@@ -19,7 +19,7 @@ import (
 // cluster has done that. The keys of other masters are not affected.
 func masterIsReplaced(t *testing.T, open Open) {
 	s := &site{t, redistest.NewCluster(t, 3, 1, "--cluster-node-timeout", "2000"), open, nil}
-	client := open(t, at(s.Nodes...), 3*time.Second) // enough for the third master, which is healthy, to reply on a busy machine
+	client := open(t, at(s.Nodes...), 3*time.Second) // enough for the healthy third master on a busy machine
 	other := s.keyOf(s.third())
 	for _, ending := range []struct {
 		master *redistest.Server

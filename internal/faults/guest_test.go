@@ -109,7 +109,7 @@ func ask(ctx context.Context, c *http.Client, method, at, cookie string, form ur
 		return reply{}
 	}
 	got = reply{status: res.StatusCode, text: strings.TrimSpace(string(text))}
-	cookies := slices.DeleteFunc(res.Cookies(), func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-signed-in") }) // not the cookie of a session
+	cookies := slices.DeleteFunc(res.Cookies(), func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-signed-in") }) // no session cookie
 	if len(cookies) > 0 && cookies[0].MaxAge >= 0 {
 		got.cookie = cookies[0].Name + "=" + cookies[0].Value
 	}
