@@ -104,10 +104,11 @@ package middleware
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
 // session's id, as at a login, are in commit_id.go; what a login does with an id that has moved is in moved.go. The
-// status of each error is in errors.go. The events of observers are in observer.go: observation.go notes those of a
-// request, observation_collector.go takes what package records tells: round trips, waits, lost locks; backlog.go calls
-// the observers, and queues what belongs to no request. Two Sessions around one handler are in nested.go, warnings of a
-// wrong set-up in setup.go. Package internal/records continues from Engine.Take and Hold.SaveContent.
+// status of each error is in errors.go. The events of observers are in observer.go: observation.go collects those of a
+// request, from what the request notes itself (observation_notes.go) and from what package records tells
+// (observation_collector.go): round trips, waits, lost locks. backlog.go calls the observers, and queues what belongs to
+// no request. Two Sessions around one handler are in nested.go, warnings of a wrong set-up in setup.go. Package
+// internal/records continues from Engine.Take and Hold.SaveContent.
 
 import (
 	"cmp"

@@ -17,8 +17,8 @@
 // line.go is the line of one process, with the tickets of ticket.go and the timers of alarm.go. holder.go is what is known
 // of a lock's holder. contest.go is how the head of a line competes with other processes for the lock. queue.go is its
 // place in the queue, notifier.go and notifiers.go wake it, and quota.go has the quota. term.go knows how long a lock is
-// ours, and why it was lost. sweep.go cleans up. lease.go is a lock that stands alone; package records owns its
-// locks itself. algorithm.go is what one kind of lock does, and spin.go is the spin lock. reply.go reads the replies of
+// ours, and why it was lost. sweep.go cleans up. lease.go is a lock that stands alone: renewal.go extends it, and unlock.go passes
+// it on or releases it. Package records owns its locks itself. algorithm.go is what one kind of lock does, and spin.go is the spin lock. reply.go reads the replies of
 // all locks' scripts. The scripts are in .lua files; package lua puts them together from the parts that they share.
 package lease
 

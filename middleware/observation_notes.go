@@ -1,0 +1,245 @@
+package middleware
+
+import (
+	"runtime/trace"
+	"sync"
+	"time"
+
+	"github.com/a2139e8d/latchkey/internal/records"
+)
+
+// notes are what an observation has noted. Their memory goes from request to request: new memory for each would cost
+// more time than everything else here. A goroutine that outlives its request must not find notes that another request
+// uses. It finds only the observation, which is done.
+//
+// An observation takes its notes with the first note. Nearly always, that is when the wait for the session is over. So
+// requests that wait have no notes. A few notes serve all requests, and stay in the processor's caches.
+type notes struct {
+	kept      []Event
+	keeping   bool      // events are kept
+	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
+	exchanged int       // how many of exchanges are used
+	holding   time.Time // since when the request holds its session; zero: it does not
+	hold      *trace.Task
+	wait      records.Wait // for the lock, that is being told
+	tripsThen int          // event.RoundTrips when the request acquired the lock
+	stored    time.Time    // when the reply to a commit came, if that was the last exchange of this hold
+	event     RequestEvent
+
+	// Room, so that nearly all requests need no further memory.
+	few       [4]Event
+	one       [1]Hold
+	exchanges [2]ExchangeEvent
+}
+
+// A handler may do any number of things before its request's event is told. These constants bound the memory for
+// them.
+const (
+	maxHolds = 64   // of the request's event
+	maxKept  = 1024 // events
+)
+
+var usedNotes = sync.Pool{New: func() any { return new(notes) }}
+
+// newNotes returns empty notes of a request that arrived then, in used memory if there is some.
+func newNotes(arrived time.Time) *notes {
+	n := usedNotes.Get().(*notes)
+	n.event.Arrived, n.keeping = arrived, true
+	n.kept, n.event.Holds = n.few[:0], n.one[:0]
+	return n
+}
+
+// now is time.Now, in half the time: it reads the monotonic clock alone.
+func (n *notes) now() time.Time { return n.event.Arrived.Add(time.Since(n.event.Arrived)) }
+
+// at is t by the wall clock at the arrival. So the times of an event are in order, also when they are written down, which
+// leaves the monotonic clock out. time.Now reads the two clocks one after the other.
+func (n *notes) at(t time.Time) time.Time { return n.event.Arrived.Add(t.Sub(n.event.Arrived)) }
+
+// updates notes that this observation is of an Update, and the ID of its session.
+func (o *observation) updates(id string) {
+	if n := o.lock(); n != nil {
+		n.event.Session = id
+		o.mu.Unlock()
+	}
+}
+
+// waited notes that the request, by its label, has waited for the lock. inVain is why the lock was not acquired, or
+// nil.
+func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	now = n.at(now)
+	n.event.Label, n.event.Waited = label, n.event.Waited+d
+	n.stored = time.Time{} // by an earlier hold
+	h := Hold{Asked: now.Add(-d), Queue: n.wait.Ahead, Behind: n.wait.Behind, BehindProcess: n.wait.Process}
+	n.wait = records.Wait{}
+	if inVain == nil {
+		h.Acquired, n.tripsThen = now, n.event.RoundTrips
+		o.holds(n, now)
+	} else {
+		h.Released, h.Kind = now, ruleOf(inVain).kind
+	}
+	if all := n.event.Holds; len(all) == maxHolds {
+		all[maxHolds-1] = h
+	} else {
+		n.event.Holds = append(all, h)
+	}
+	o.mu.Unlock()
+}
+
+// holdsOn notes that the second run of a handler goes on with the lock that the first run has acquired.
+func (o *observation) holdsOn() {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	h := n.event.Holds[len(n.event.Holds)-1]
+	n.event.Held -= h.Released.Sub(h.Acquired) // the end of the first run was noted as a release
+	o.holds(n, h.Acquired)
+}
+
+// holds is called with mu held.
+func (o *observation) holds(n *notes, since time.Time) {
+	n.holding = since
+	if o.task != nil { // a task, since another goroutine may end it, which a region does not allow
+		_, n.hold = trace.NewTask(o.Context, "latchkey hold")
+	}
+}
+
+// opened notes that the session with this id is open. If from is none, nothing is stored yet.
+func (o *observation) opened(id string, from origin) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	n.keeping = true
+	if n.event.Outcome == "failed" { // another try, such as a Reopen, has succeeded
+		n.event.Outcome = ""
+	}
+	if from == none {
+		return
+	}
+	n.event.Session = id
+	if o.task != nil && len(n.event.Holds) == 0 { // no wait has logged it
+		trace.Log(o.Context, "session", id)
+	}
+	if !n.event.Acquired.IsZero() {
+		return
+	}
+	n.event.Acquired = n.holding
+	if n.holding.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or an exchange came after that, such as a claim
+		n.event.Acquired = n.now()
+	}
+}
+
+// outcomes are those of the actions of a commit.
+var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
+
+// committed notes a commit that was tried. It is called with request.mu held.
+func (o *observation) committed(do action, err error) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	stored := n.stored
+	n.stored = time.Time{}
+	if err != nil { // it is told by failed, or the handler runs again
+		return
+	}
+	if stored.IsZero() { // another request's commit has stored the changes, or there was no hold
+		stored = n.now()
+	}
+	n.event.Committed, n.event.Outcome = stored, outcomes[do]
+}
+
+// did notes what the request has done to its session's id.
+func (o *observation) did(e idEvent) {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	r := &n.event
+	r.Began = r.Began || e.do == create
+	r.Renewed = r.Renewed || e.do == renew
+	r.LoggedIn = r.LoggedIn || e.how == "login"
+	r.Ended = r.Ended || e.how == "destroy"
+}
+
+// abandoned notes that the handler has panicked before its commit.
+func (o *observation) abandoned() {
+	n := o.lock()
+	if n == nil {
+		return
+	}
+	defer o.mu.Unlock()
+	if n.event.Outcome != "failed" {
+		n.event.Outcome = "abandoned"
+	}
+}
+
+// released notes that the request does not hold its session any more.
+func (o *observation) released() {
+	if n := o.lock(); n != nil {
+		n.released()
+		o.mu.Unlock()
+	}
+}
+
+func (n *notes) released() {
+	if !n.holding.IsZero() {
+		end := n.event.Committed
+		if end.Before(n.holding) { // this hold has no commit that has succeeded
+			end = n.now()
+		}
+		n.event.Held += end.Sub(n.holding)
+		n.holding = time.Time{}
+		n.event.Holds[len(n.event.Holds)-1].Released = end
+	}
+	if n.hold != nil {
+		n.hold.End()
+		n.hold = nil
+	}
+}
+
+// failed notes that the session's part of the request has failed.
+func (o *observation) failed(err error) {
+	if n := o.lock(); n != nil {
+		n.event.Err, n.event.Kind, n.event.Outcome = err, ruleOf(err).kind, "failed"
+		o.mu.Unlock()
+	}
+}
+
+// cameWith notes how many of the request's cookies none of the keys has signed, and how many are no genuine cookies for
+// other reasons.
+func (o *observation) cameWith(unknownKey, refused int) {
+	if unknownKey+refused == 0 {
+		return
+	}
+	if n := o.lock(); n != nil {
+		n.event.UnknownKey, n.event.Refused = unknownKey, refused
+		o.mu.Unlock()
+	}
+}
+
+// foundDead notes how many of the request's cookies are those of sessions that have ended or expired.
+func (o *observation) foundDead(cookies int) {
+	if n := o.lock(); n != nil {
+		n.event.Dead = cookies
+		o.mu.Unlock()
+	}
+}
+
+// runs notes that the handler is about to run, or the function of an Update.
+func (o *observation) runs() {
+	if n := o.lock(); n != nil {
+		n.event.Runs++
+		o.mu.Unlock()
+	}
+}
