@@ -106,6 +106,71 @@ func TestAWaitBehindWhoeverAcquiresTheSession(t *testing.T) {
 	})
 }
 
+// Requests come to a process at once, while another process has their session. Only the first of them asks Redis for the
+// lock. Redis's reply says who has it. So all of them have waited behind that holder, and not behind the first.
+func TestRequestsThatComeAtOnceWaitBehindTheHolderElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		st := store.NewOn(far{transport.NewRedigo(r.Pool(t, 4), 5*time.Second)}, steady)
+		s := newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{w}}, app())
+		v := newVisitor(t).everywhere()
+		v.get(elsewhere.URL+"/add").want(t, 200, "1")
+		free := v.hold(elsewhere.URL + "/pause")
+		var all []<-chan answer
+		for range 3 {
+			all = append(all, v.start(s.URL+"/add"))
+			synctest.Wait() // until it waits for Redis, or for the first
+		}
+		time.Sleep(3 * time.Second)
+		free().want(t, 200, "stored")
+		for _, done := range all {
+			<-done
+		}
+		events := requestsIn(w.takeAll())
+		if len(events) != 3 {
+			t.Fatalf("%d events", len(events))
+		}
+		for _, e := range events {
+			if e.Behind != "GET /pause" {
+				t.Errorf("a request with %d before it has waited behind %q", e.Queue, e.Behind)
+			}
+		}
+	})
+}
+
+// Requests wait behind the one that is acquiring the session when they come, even if another process has it after that.
+func TestAWaitBehindTheFirstOfTwoHolders(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		handle(mux, "/first", func(_ *session.Session, _ http.ResponseWriter, r *http.Request) { waitUntilFree(r) })
+		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		st := store.NewOn(far{transport.NewRedigo(r.Pool(t, 4), 5*time.Second)}, steady)
+		s := newSiteOn(t, st, middleware.Options{Observers: []middleware.Observer{w}, LockWait: time.Minute}, mux)
+		v := newVisitor(t).everywhere()
+		v.get(elsewhere.URL+"/add").want(t, 200, "1")
+		freeFirst := make(chan func() answer)
+		go func() { freeFirst <- v.hold(s.URL + "/first") }()
+		synctest.Wait() // until it waits for Redis
+		second, third := v.start(s.URL+"/add"), v.start(s.URL+"/add")
+		free := <-freeFirst
+		freeNext := make(chan func() answer)
+		go func() { freeNext <- v.hold(elsewhere.URL + "/pause") }()
+		time.Sleep(3 * time.Second) // that is in Redis's queue, and the first has had the lock for long enough
+		free().want(t, 200, "")
+		next := <-freeNext
+		time.Sleep(3 * time.Second) // the second has asked Redis
+		next().want(t, 200, "stored")
+		(<-second).want(t, 200, "*")
+		(<-third).want(t, 200, "*")
+		for _, e := range requestsIn(w.takeAll()) {
+			if e.Route == "/add" && e.Behind != "GET /first" {
+				t.Errorf("with %d before it, it has waited behind %q", e.Queue, e.Behind)
+			}
+		}
+	})
+}
+
 // A request that opens its session again has one Hold for each time, with the times, and the holder at that time.
 func TestEachHoldIsObserved(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -200,11 +200,9 @@ func (c *contest[W]) placeName(ctx context.Context) (string, error) {
 
 // rest pauses after a try that found the lock held. An error ends the wait.
 func (c *contest[W]) rest(try int, found Attempt) error {
-	holder := Holder{Token: found.Holder, ends: time.Now().Add(found.Left)}
 	c.lines.mu.Lock()
-	c.line.holder = holder
+	c.line.meet(Holder{Token: found.Holder, ends: time.Now().Add(found.Left)})
 	c.lines.mu.Unlock()
-	c.Found.fill(0, holder, "")
 	d, worth := c.Options.pause(try, found.Left, c.patience(), scripting.Chance())
 	if !worth {
 		return c.timeout()

@@ -49,6 +49,7 @@ type Lines[W any] struct {
 type line[W any] struct {
 	waiting []*Ticket[W]
 	head    *Ticket[W] // nil: the key has an owner
+	contest int        // the number of the head's contest, from 1 on
 	holder  Holder
 	place   *place // in Redis's queue; nil: it has none
 }
@@ -103,7 +104,7 @@ func (l *Lines[W]) join(t *Ticket[W], again bool) (head bool, _ error) {
 		if l.keys == nil {
 			l.keys = make(map[string]*line[W])
 		}
-		t.line = &line[W]{head: t}
+		t.line = &line[W]{head: t, contest: 1}
 		l.keys[t.Key] = t.line
 		return true, nil
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
@@ -213,7 +214,7 @@ func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	at.head = at.waiting[0]
+	at.head, at.contest = at.waiting[0], at.contest+1
 	at.pop().called <- outcome{head: true}
 	return nil
 }

@@ -28,12 +28,13 @@ type Ticket[W any] struct {
 	alarm  Alarm
 }
 
-// A Found is what a ticket has found when it came.
+// A Found is what a ticket has found when it came. Lines.mu guards it while the ticket is in line.
 type Found struct {
-	Ahead  int    // how many tickets stood before it in line
-	token  string // of the holder; empty if there is none, or its token is not known
-	label  string // of the holder if only its label is known, otherwise of the head; empty if there is neither
-	filled bool
+	Ahead   int    // how many tickets stood before it in line
+	token   string // of the holder; empty if there is none, or its token is not known
+	label   string // of the holder if only its label is known, otherwise of the head; empty if there is neither
+	filled  bool
+	contest int // of the line's head, if that had not found a holder yet; otherwise 0
 }
 
 // Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
@@ -47,24 +48,40 @@ func (f *Found) Behind() (label, process string) {
 
 // fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
 // nobody wants to know, or if it was filled in before.
-func (f *Found) fill(ahead int, h Holder, head string) {
-	switch {
-	case f == nil || f.filled:
-	case !h.granted.IsZero(): // by this process: its token is not known yet
-		*f = Found{ahead, "", h.label, true}
-	default:
-		*f = Found{ahead, h.Token, head, true}
+func (f *Found) fill(found Found) {
+	if f != nil && !f.filled {
+		*f = found
+		f.filled = true
 	}
 }
 
 // show shows a ticket how things stand with its key.
 func (at *line[W]) show(t *Ticket[W]) {
-	ahead, head := len(at.waiting), ""
+	found := Found{Ahead: len(at.waiting), token: at.holder.Token, label: at.holder.label}
 	if at.head != nil {
-		ahead++
-		head = at.head.Label
+		found.Ahead++
+		found.label = at.head.Label
+		if found.token == "" {
+			found.contest = at.contest
+		}
 	}
-	t.Found.fill(ahead, at.holder, head)
+	t.Found.fill(found)
+}
+
+// meet notes the holder that a try of the head has found. The tickets that came during the same contest, before the first
+// such try, wait for that holder as well: they have only seen that the head was asking for the lock.
+func (at *line[W]) meet(h Holder) {
+	first := at.holder.Token == "" && h.Token != ""
+	at.holder = h
+	at.head.Found.fill(Found{token: h.Token})
+	if !first {
+		return
+	}
+	for _, t := range at.waiting {
+		if f := t.Found; f != nil && f.contest == at.contest {
+			f.token, f.contest = h.Token, 0
+		}
+	}
 }
 
 // An outcome ends a wait. If it is zero, the ticket was granted the key.
