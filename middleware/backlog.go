@@ -2,7 +2,9 @@ package middleware
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/a2139e8d/latchkey/internal/records"
@@ -101,7 +103,8 @@ func (s *Sessions) tellUntilPanic(ctx context.Context, from int, events []Event,
 	call, exits := from, true
 	defer func() {
 		if v := recover(); v != nil {
-			s.logObserver("an observer has panicked", slog.Any("panic", v))
+			s.logObserver("an observer has panicked", slog.Any("panic", v),
+				slog.String("observer", fmt.Sprintf("%T", to[(call-1)%len(to)].observer)), slog.String("stack", string(debug.Stack())))
 		} else if exits {
 			s.tellFrom(ctx, call, events, to)
 		}
@@ -118,10 +121,10 @@ func (s *Sessions) tellUntilPanic(ctx context.Context, from int, events []Event,
 	return call
 }
 
-func (s *Sessions) logObserver(message string, attr slog.Attr) {
+func (s *Sessions) logObserver(message string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }() // a panic of the Logger must not end the process
 	s.logLine(context.Background(), slog.LevelError, "observer", message, func() []slog.Attr {
-		return []slog.Attr{slog.String("kind", "observer"), attr}
+		return append([]slog.Attr{slog.String("kind", "observer")}, attrs...)
 	})
 }
 

@@ -47,3 +47,20 @@ func TestASlowObserverMissesEvents(t *testing.T) {
 		}
 	})
 }
+
+// A careless observer has a bug.
+type careless struct{ seen map[string]int }
+
+func (c *careless) Observe(context.Context, Event) { c.seen["all"]++ }
+
+// The log of an observer's panic says which observer it was, and where.
+func TestThePanicOfAnObserverIsLogged(t *testing.T) {
+	log := &logtest.Buffer{}
+	s := &Sessions{options: Options{Logger: log.Logger()}, damper: newDamper(10, time.Second)}
+	free := make(chan struct{})
+	close(free)
+	s.tell(t.Context(), []Event{new(RequestEvent)}, []*backlog{{observer: &slowObserver{free: free}}, {observer: &careless{}}})
+	if len(log.Lines("an observer has panicked", "observer=*middleware.careless", "assignment to entry in nil map", "careless).Observe")) != 1 {
+		t.Errorf("the log is\n%s", log)
+	}
+}

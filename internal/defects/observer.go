@@ -74,7 +74,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "observation.Exchanged").False("$recv.keeps(n)")),
 		seenBy(simulation("calm"))},
 	{"P17", "a panic of an observer reaches the request",
-		edits(overlay.In("middleware", "Sessions.tellUntilPanic").After("s.logObserver(m, a)", "if len(events) > 1 {\n\tpanic(v)\n}")),
+		edits(overlay.In("middleware", "Sessions.tellUntilPanic").After("s.logObserver(m, a, b, c)", "if len(events) > 1 {\n\tpanic(v)\n}")),
 		seenBy(tests("middleware", "TestABadObserverCostsItsRequestAtMost"))},
 	{"P17", "an observer that calls runtime.Goexit keeps others from being told",
 		edits(overlay.In("middleware", "Sessions.tellUntilPanic").Drop("s.tellFrom(c, n, e, t)")),
