@@ -66,7 +66,8 @@ type Event interface {
 // was refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called
 // Start has none.
 //
-// An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route.
+// An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route. An Update that fails before
+// it asks for the lock has none: its ID is malformed, or its own handler holds the session.
 type RequestEvent struct {
 	// Session is the public ID of the request's session, as the request knew it in the end. If another request has
 	// given the session a new ID meanwhile, as during a stream, it is the old one. It is empty if there was no session.
@@ -179,7 +180,8 @@ type ExchangeEvent struct {
 	Sent, Received int
 	Began          time.Time
 	Took           time.Duration
-	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or empty.
+	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or empty. If Redis has refused the
+	// connection by such a reply, such as WRONGPASS, Err is set as well.
 	Status string
 	// Err is why there are no replies, or nil.
 	Err error

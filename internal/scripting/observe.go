@@ -1,9 +1,11 @@
 package scripting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +93,7 @@ func (x *Exchange) end(route transport.Route, replies []any, err error) {
 	}
 	if x.Err != nil && errors.Is(x.Err, transport.ErrRefused) { // it was certainly not sent
 		x.Sent = 0
+		x.Status = cmp.Or(x.Status, whyNotConnected(x.Err))
 	}
 }
 
@@ -137,6 +140,31 @@ var powers = func() (p [20]uint64) {
 	}
 	return p
 }()
+
+// greetings are the kinds of errors with which Redis replies to a client that connects.
+var greetings = []string{"ERR", "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "NOPROTO", "LOADING"}
+
+// whyNotConnected returns the first word of the error with which Redis has refused a connection, or "" if err is of
+// another kind. Each client has its own type for Redis's errors, so only the text tells.
+func whyNotConnected(err error) string {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if why := whyNotConnected(one); why != "" {
+				return why
+			}
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return whyNotConnected(inner)
+		}
+	}
+	word, _, _ := strings.Cut(err.Error(), " ")
+	if slices.Contains(greetings, word) {
+		return word
+	}
+	return ""
+}
 
 // status returns the first word of a refusal, which names its kind, such as OOM. It is "ERR" if Redis gave no kind.
 func status(refusal error) string {

@@ -49,6 +49,8 @@ func TestEachTryIsObserved(t *testing.T) {
 		"no node":            {clusterFake{knows(meets(errRefused))}, []string{"EVALSHA×1  refused", "EVALSHA×1 "}},
 		"full":               {knows(meets(refusal("OOM command not allowed"))), []string{"EVALSHA×1 OOM"}},
 		"without a kind":     {knows(meets(refusal("go away"))), []string{"EVALSHA×1 ERR"}},
+		"no connection":      {knows(meets(notConnected("WRONGPASS invalid username-password pair"))), []string{"EVALSHA×1 WRONGPASS refused"}},
+		"no such database":   {knows(meets(notConnected("DB index is out of range"))), []string{"EVALSHA×1  refused"}},
 		"a panic":            {knows(func(exchange) ([]any, error) { panic("no client") }), []string{"EVALSHA×1  maybe done"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,6 +67,11 @@ func TestEachTryIsObserved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notConnected is the error of a client that Redis has not let in.
+func notConnected(why string) error {
+	return fmt.Errorf("%w: no connection: %w", transport.ErrRefused, fmt.Errorf("client: %w", errors.New(why)))
 }
 
 // Plain commands are observed as one exchange, under the name of the first, with the bytes that were sent and
