@@ -76,7 +76,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 				f.IntVar(&o.limit, n, 0, "stop after `N` sessions (0: never)")
 			}
 		},
-		"count":   func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks (0: never)") },
+		"count":   func(n string) { f.IntVar(&o.count, n, 0, "end after `N` looks, also failed ones (0: never)") },
 		"verbose": func(n string) { f.BoolVar(&o.verbose, n, false, "show what is ok, too; short: -v") },
 		"acl-user": func(n string) {
 			f.StringVar(&o.aclUser, n, "", "check the rights of the Redis user `U`, not your own")

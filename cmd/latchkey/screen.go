@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -70,18 +71,22 @@ func (s *screen) close() {
 	}
 }
 
-// live is job.live on a terminal. It reports whether it has shown count pictures, and was not interrupted.
+// live is job.live on a terminal, after the first look. The error of the last look was on the screen, which will be gone.
 func (s *screen) live(count int, p picture, look func() (picture, error)) (complete bool, _ error) {
 	type outcome struct {
 		picture
 		err error
 	}
 	s.shown = p.text
-	for n := 1; ; {
-		if err := s.paintFor(time.After(time.Second)); err != nil || n == count || s.ctx.Err() != nil {
-			return n == count, err
+	var next outcome
+	for n := 1; ; n++ {
+		err := s.paintFor(time.After(time.Second))
+		switch {
+		case n == count:
+			return true, cmp.Or(err, next.err)
+		case err != nil || s.ctx.Err() != nil:
+			return false, err
 		}
-		var next outcome
 		seen := make(chan time.Time)
 		go func() {
 			defer close(seen)
@@ -95,7 +100,7 @@ func (s *screen) live(count int, p picture, look func() (picture, error)) (compl
 			return false, nil
 		}
 		if next.err == nil {
-			n, s.shown, s.note = n+1, next.text, ""
+			s.shown, s.note = next.text, ""
 		} else {
 			s.note = "latchkey: " + printable(next.err.Error()) + "; the above is older"
 		}

@@ -25,13 +25,13 @@ With --json each look is a line. On a terminal q ends it, too.
 func top(j *job) error {
 	r := &ranking{known: make(map[string]*busy)}
 	var gone []away
-	err := j.live(j.count, func() (p picture, err error) {
+	complete, err := j.live(j.count, func() (p picture, err error) {
 		if gone, err = j.lookAt(r); err == nil {
 			p = j.topPicture(r, gone, time.Now())
 		}
 		return p, err
 	})
-	if err == nil && r.looks == j.count { // it was not interrupted
+	if complete && err == nil {
 		err = found(gone)
 	}
 	return err

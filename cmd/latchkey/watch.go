@@ -14,10 +14,11 @@ With --json each look is a line. On a terminal q ends it, too.
 `
 
 func watch(j *job) error {
-	return j.live(0, func() (picture, error) {
+	_, err := j.live(0, func() (picture, error) {
 		seen, err := j.holders()
 		return j.watchPicture(seen, time.Now()), err
 	})
+	return err
 }
 
 func (j *job) watchPicture(seen look, now time.Time) picture {
