@@ -34,6 +34,19 @@ var sentinelMistakes = []mistake{
 		sentinel := redistest.Sentinel(t, redistest.Real(t), 1)
 		return sentinelsURL(sentinel, "127.0.0.1:1"), nil, func(finding) []string { return []string{"--redis", sentinelsURL(sentinel)} }
 	}},
+	{"it does not let this program in: NOAUTH", func(t *testing.T) (string, []string, func(finding) []string) {
+		url := sentinelsURL(sentinelWithPassword(t))
+		return url, nil, func(finding) []string { return []string{redisVariable + "=" + url + "&sentinel_password=hunter2"} }
+	}},
+	{"it does not let this program in: WRONGPASS", func(t *testing.T) (string, []string, func(finding) []string) {
+		url := sentinelsURL(sentinelWithPassword(t)) + "&sentinel_password="
+		return url + "other", nil, func(finding) []string { return []string{redisVariable + "=" + url + "hunter2"} }
+	}},
+	{"correct master_set in the URL", func(t *testing.T) (string, []string, func(finding) []string) {
+		url := sentinelsURL(redistest.Sentinel(t, redistest.Real(t), 1))
+		return url + "s", nil, func(finding) []string { return []string{redisVariable + "=" + url} }
+	}},
+	{"it does not say what it knows of", sentinelUserWithout("sentinel|master")},
 	{"let it watch that one", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)
 		one, other := redistest.Sentinel(t, s, 1), redistest.Sentinel(t, s, 1)
@@ -169,4 +182,12 @@ var sentinelMistakes = []mistake{
 	}},
 	{"its quorum is not checked", sentinelUserWithout("sentinel|ckquorum")},
 	{"the replicas are not checked", sentinelUserWithout("sentinel|replicas")},
+}
+
+// sentinelWithPassword returns the address of a Sentinel that lets nobody in without a password, which is hunter2.
+func sentinelWithPassword(t *testing.T) string {
+	t.Helper()
+	sentinel := redistest.Sentinel(t, redistest.Real(t), 1)
+	order(t, sentinel, wordsOf("ACL SETUSER default resetpass >hunter2")...)
+	return sentinel
 }

@@ -28,7 +28,7 @@ type mistake struct {
 	// words are in the advice, and in its text in the code.
 	words string
 	// make makes the mistake. follow does what the advice says, unless the advice has commands, which are run. It
-	// may return other arguments for doctor, such as the right user.
+	// may return other arguments for doctor, such as the right user. The URL may come before them, as in a shell.
 	make func(t *testing.T) (url string, args []string, follow func(f finding) []string)
 }
 
@@ -109,6 +109,9 @@ func (m mistake) mend(t *testing.T) (given []finding) {
 		}
 		if changed := follow(f); changed != nil {
 			args = changed
+			if at, found := strings.CutPrefix(changed[0], redisVariable+"="); found { // as in a shell
+				url, args = at, changed[1:]
+			}
 		}
 	}
 	await(t, "the line is gone", func() bool {

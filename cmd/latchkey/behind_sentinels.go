@@ -20,7 +20,7 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	masters, gone := r.namedMasters(asking)
+	masters, gone, refused := r.namedMasters(asking)
 	also := ""
 	if len(gone) > 0 {
 		also = "; Sentinels that are away: " + strings.Join(gone, ", ")
@@ -41,6 +41,10 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 			all = append(all, f)
 		}
 	}
+	if len(masters) == 0 && refused != nil { // the client's error may be about one that is away
+		refused.also = also
+		return *refused
+	}
 	if len(all) == 0 {
 		return r.explained(err)
 	}
@@ -59,6 +63,21 @@ func (r *redis) explainedOfMaster(err error, address string) error {
 	return f
 }
 
+// explainedOfSentinel is explained if it is known that the error is a Sentinel's, which may have a password of its own.
+func (r *redis) explainedOfSentinel(err error, address string) failure {
+	f, ok := errors.AsType[failure](r.explainedAt(err, address))
+	f.at = address + " (Sentinel)"
+	switch text := err.Error(); {
+	case ok && strings.Contains(text, "unknown command 'SENTINEL'"):
+		f.at, f.why = address, "this is no Sentinel: name Sentinels in the URL, or leave out master_set"
+	case ok && strings.HasPrefix(text, "NOAUTH"):
+		f.why = "NOAUTH Authentication required: add &sentinel_password=PASSWORD to the URL in " + redisVariable
+	case ok && strings.HasPrefix(text, "WRONGPASS"):
+		f.why = strings.TrimSuffix(text, ".") + ": see sentinel_password and sentinel_user in " + redisVariable
+	}
+	return f
+}
+
 // sentinelsThatReplyFirst returns the Sentinels of the URL: first those that reply soon, then the others, each in the
 // URL's order. The client asks one after another, and each frozen Sentinel costs it a timeout. So a store would give up
 // before it comes to one that replies. If no Sentinel replies soon, all get more time: the machine may be busy.
@@ -67,15 +86,16 @@ func (r *redis) sentinelsThatReplyFirst(ctx context.Context) []string {
 	gone := all
 	for wait := r.o.Timeout / 4; len(gone) == len(all) && wait <= r.o.Timeout; wait *= 2 {
 		asking, cancel := context.WithTimeout(ctx, wait)
-		_, gone = r.namedMasters(asking)
+		_, gone, _ = r.namedMasters(asking)
 		cancel()
 	}
 	replied := slices.DeleteFunc(slices.Clone(all), func(sentinel string) bool { return slices.Contains(gone, sentinel) })
 	return append(replied, gone...)
 }
 
-// namedMasters asks all Sentinels at once. It returns the addresses that they name, and the Sentinels that are away.
-func (r *redis) namedMasters(ctx context.Context) (masters, gone []string) {
+// namedMasters asks all Sentinels at once. It returns the addresses that they name, the Sentinels that are away, and why
+// the first one has refused to say, if any has.
+func (r *redis) namedMasters(ctx context.Context) (masters, gone []string, refused *failure) {
 	sentinels := r.option.InitAddress
 	named, errs := make([]string, len(sentinels)), make([]error, len(sentinels))
 	var asked sync.WaitGroup
@@ -87,11 +107,14 @@ func (r *redis) namedMasters(ctx context.Context) (masters, gone []string) {
 		switch {
 		case errs[i] != nil && !isRefused(errs[i]):
 			gone = append(gone, sentinel)
+		case errs[i] != nil && refused == nil:
+			f := r.explainedOfSentinel(errs[i], sentinel)
+			refused = &f
 		case named[i] != "" && !slices.Contains(masters, named[i]):
 			masters = append(masters, named[i])
 		}
 	}
-	return masters, gone
+	return masters, gone, refused
 }
 
 // namedBy returns the address of the master that a Sentinel names, or "" if it knows none.
@@ -102,6 +125,9 @@ func (r *redis) namedBy(ctx context.Context, sentinel string) (address string, _
 	}
 	defer client.Close()
 	named, err := r.do(ctx, client, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", r.option.Sentinel.MasterSet).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
 	if err != nil || len(named) != 2 {
 		return "", err
 	}

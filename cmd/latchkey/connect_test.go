@@ -114,7 +114,7 @@ func TestSentinel(t *testing.T) {
 	contains(t, must(t, url+"?master_set=sessions", "end", first), "1 session ended")
 	fails(t, call(t, url, "locks"), exitError, "this is a Sentinel: add ?master_set=NAME")
 	fails(t, call(t, url+"?master_set=others", "locks"), exitError, `the sentinels know no master "others"`)
-	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at sessions, or one of its Sentinels "+s.Addr)
+	fails(t, call(t, s.URL+"?master_set=sessions", "locks"), exitError, "redis at "+s.Addr+": this is no Sentinel")
 }
 
 // If the master is away, and some of the Sentinels are, the error names the master's address and says why it cannot
@@ -165,6 +165,35 @@ func TestFrozenSentinels(t *testing.T) {
 	if r := call(t, sentinelsURL(frozen(), frozen()), "locks", "--timeout", "500ms"); r.code != exitError || strings.Contains(r.stderr, s.Addr) {
 		t.Errorf("no Sentinel replies: %+v", r)
 	}
+}
+
+// Sentinels may have a password of their own. If it is missing or wrong, each command says so, and which Sentinel it is.
+func TestThePasswordOfSentinels(t *testing.T) {
+	t.Parallel()
+	one := sentinelWithPassword(t)
+	other := sentinelWithPassword(t)
+	const missing = "NOAUTH Authentication required: add &sentinel_password=PASSWORD to the URL in LATCHKEY_REDIS"
+	const mistaken = "WRONGPASS invalid username-password pair or user is disabled: see sentinel_password and sentinel_user in LATCHKEY_REDIS"
+	for _, c := range []struct{ url, who, doctor, why string }{
+		{sentinelsURL(one), one + " (Sentinel)", "Sentinel " + one, missing},
+		{sentinelsURL(one, other), one + " (Sentinel)", "both Sentinels", missing},
+		{sentinelsURL("127.0.0.1:1", one), one + " (Sentinel)", "Sentinel " + one, missing},
+		{sentinelsURL(one) + "&sentinel_password=other", one + " (Sentinel)", "Sentinel " + one, mistaken},
+		{sentinelsURL(one) + "&sentinel_user=ops&sentinel_password=hunter2", one + " (Sentinel)", "Sentinel " + one, mistaken},
+	} {
+		for _, args := range [][]string{{"stats"}, {"list", "--user", "ann"}} {
+			fails(t, call(t, c.url, append(args, "--timeout", "20s")...), exitError, "redis at "+c.who+": "+c.why)
+		}
+		r := call(t, c.url, "doctor", "--timeout", "20s")
+		contains(t, r.stdout, "wrong  "+c.doctor+"  it does not let this program in: "+c.why+"\n")
+		if r.code != exitError || r.stderr != "" || strings.Count(r.stdout, "start it") != strings.Count(c.url, "127.0.0.1:1?") {
+			t.Errorf("%+v", r)
+		}
+	}
+	unknown := sentinelsURL(redistest.Sentinel(t, redistest.Real(t), 1))
+	sentinel, _, _ := strings.Cut(strings.TrimPrefix(unknown, "redis://"), "?")
+	fails(t, call(t, unknown+"s", "stats", "--timeout", "20s"), exitError, sentinel, `the sentinels know no master "sessionss": correct master_set in the URL`)
+	contains(t, call(t, unknown+"s", "doctor", "--timeout", "20s").stdout, "wrong  Sentinel "+sentinel+"  it knows no master sessionss: correct master_set in the URL, or let it watch that one")
 }
 
 // If no Sentinel replies, the master is not known, and doctor says nothing of it.

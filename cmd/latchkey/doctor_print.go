@@ -64,7 +64,8 @@ func (j *job) printFindings(all []finding, of map[string]servers) {
 	fmt.Fprintf(j.out, "%d wrong, %s, %d ok%s\n", counts[wrong], plural(counts[note], "note"), counts[fine], hidden)
 }
 
-// whose names the servers of a line. The only server needs no name.
+// whose names the servers of a line. The only server needs no name, unless it is a Sentinel: what does not work may be
+// the master, too.
 func (g group) whose(of map[string]servers) string {
 	kind, several := of[g.kind], 0
 	for _, s := range of {
@@ -76,7 +77,7 @@ func (g group) whose(of map[string]servers) string {
 		everyone = "both"
 	}
 	switch {
-	case several == 1:
+	case several == 1 && g.kind == aNode:
 		return ""
 	case n == 1 && g.kind == aNode:
 		return g.nodes[0] + "  "

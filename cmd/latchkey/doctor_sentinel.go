@@ -47,14 +47,21 @@ func (j *job) diagnoseSentinels() (all []finding, sentinels servers, replicas in
 func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	client, err := d.redis.toSentinel(d.ctx, d.node.address)
 	if err != nil {
-		why := reason(d.redis.explainedAt(err, d.node.address))
-		d.say(wrong, "sentinel", "it cannot be reached: %s: %s, or take it out of the URL", why, revival(why))
+		if why := d.redis.explainedOfSentinel(err, d.node.address).why; isRefused(err) {
+			d.say(wrong, "sentinel", "it does not let this program in: %s", why)
+		} else {
+			d.say(wrong, "sentinel", "it cannot be reached: %s: %s, or take it out of the URL", why, revival(why))
+		}
 		return ""
 	}
 	d.node.client = client
 	known, err := d.node.do(d.ctx, "SENTINEL", "MASTER", name).AsStrMap()
-	if err != nil {
-		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s: unless the URL names a wrong master, let it watch that one (SENTINEL MONITOR)", name, reason(d.redis.explainedAt(err, d.node.address)))
+	switch {
+	case err != nil && strings.Contains(err.Error(), "No such master"):
+		d.say(wrong, "sentinel", "it knows no master %s: correct master_set in the URL, or let it watch that one (SENTINEL MONITOR)", name)
+		return ""
+	case err != nil:
+		d.say(wrong, "sentinel", "it does not say what it knows of %s: %s", name, d.redis.explainedOfSentinel(err, d.node.address).why)
 		return ""
 	}
 	d.info = known

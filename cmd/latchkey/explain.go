@@ -133,7 +133,7 @@ func (r *redis) ofReply(text string) string {
 	case strings.HasPrefix(text, "NOAUTH"): // the reply to HELLO is about HELLO
 		return "NOAUTH Authentication required: put the password into " + redisVariable + " or a file for --password-file"
 	case strings.Contains(text, "No such master"):
-		return fmt.Sprintf("the sentinels know no master %q", r.option.Sentinel.MasterSet)
+		return fmt.Sprintf("the sentinels know no master %q: correct master_set in the URL", r.option.Sentinel.MasterSet)
 	case text == "the redis role is not master": // in rueidis's words
 		return "the sentinels name a server that is no master: a failover is under way"
 	case strings.HasPrefix(text, "WRONGPASS"):
