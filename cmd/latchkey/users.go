@@ -40,10 +40,12 @@ type census struct {
 	away []away
 }
 
-// A crowd has the users with the most sessions, and how many users there are.
+// A crowd has the users with the most sessions, how many users there are, and what is not known of others.
 type crowd struct {
 	top             []loggedIn
 	users, sessions int64
+	unreadable      int64    // keys that another program or version has written, of users or of their sessions
+	unreadableKeys  []string // a few of them
 }
 
 func users(j *job) error {
@@ -67,7 +69,11 @@ func users(j *job) error {
 	}
 	c.bar.end()
 	c.hint()
-	return cmp.Or(c.print(), found(c.away))
+	err = cmp.Or(c.print(), found(c.away))
+	if err == nil && c.unreadable > 0 { // hint has said so
+		err = errFound
+	}
+	return err
 }
 
 // add adds a user.
@@ -102,4 +108,24 @@ func (c *crowd) merge(other *crowd) {
 	c.users += other.users
 	c.sessions += other.sessions
 	c.top = append(c.top, other.top...)
+	c.mergeUnreadable(other)
+}
+
+func (c *crowd) mergeUnreadable(other *crowd) {
+	c.unreadable += other.unreadable
+	for _, key := range other.unreadableKeys {
+		c.nameUnreadable(key)
+	}
+}
+
+// cannotRead counts a key that another program or version has written.
+func (c *crowd) cannotRead(key string) {
+	c.unreadable++
+	c.nameUnreadable(key)
+}
+
+func (c *crowd) nameUnreadable(key string) {
+	if len(c.unreadableKeys) < unreadableIDs {
+		c.unreadableKeys = append(c.unreadableKeys, key)
+	}
 }

@@ -59,20 +59,14 @@ func (c *census) addUsers(here *crowd, n *node, lists []string) error {
 	replies := c.redis.doAll(c.ctx, n.client, commands)
 	var members []member
 	for i, u := range all {
-		mark, err := replies[2*i].ToString()
-		list, err2 := replies[2*i+1].AsStrSlice()
-		switch err := cmp.Or(err, err2); {
-		case isGone(err):
-			continue // without a mark all of the user's sessions have ended
-		case err != nil:
+		listed, err := here.membersOf(u, commands[2*i:2*i+2], replies[2*i:2*i+2])
+		if err != nil {
 			return err
 		}
-		for _, own := range records.Remaining(mark, list) {
-			members = append(members, member{u, mark, own})
-		}
+		members = append(members, listed...)
 	}
 	for some := range slices.Chunk(members, batch) {
-		if err := c.addSessions(n, some); err != nil {
+		if err := c.addSessions(here, n, some); err != nil {
 			return err
 		}
 	}
@@ -84,13 +78,35 @@ func (c *census) addUsers(here *crowd, n *node, lists []string) error {
 	return nil
 }
 
+// membersOf returns the sessions on a user's list. The commands have read the user's mark, and then the list.
+func (c *crowd) membersOf(u *loggedIn, commands [][]string, replies []rueidis.RedisResult) (members []member, _ error) {
+	mark, err := replies[0].ToString()
+	list, err2 := replies[1].AsStrSlice()
+	switch failed := cmp.Or(err, err2); {
+	case isWrongType(err):
+		c.cannotRead(commands[0][1])
+		return nil, nil
+	case isWrongType(failed):
+		c.cannotRead(commands[1][1])
+		return nil, nil
+	case isGone(failed): // without a mark all of the user's sessions have ended
+		return nil, nil
+	case failed != nil:
+		return nil, failed
+	}
+	for _, own := range records.Remaining(mark, list) {
+		members = append(members, member{u, mark, own})
+	}
+	return members, nil
+}
+
 // isGone reports whether a key has expired, has gone to another master, or is not Latchkey's.
 func isGone(err error) bool {
 	return err != nil && (rueidis.IsRedisNil(err) || isWrongType(err) || hasMoved(err))
 }
 
 // addSessions reads the heads of sessions, and counts those that are alive.
-func (c *census) addSessions(n *node, members []member) error {
+func (c *census) addSessions(here *crowd, n *node, members []member) error {
 	var commands [][]string
 	for _, m := range members {
 		key := c.recordKey(m.id())
@@ -105,6 +121,9 @@ func (c *census) addSessions(n *node, members []member) error {
 			return err
 		}
 		h, ok := parseHead(text)
+		if isWrongType(err) || err == nil && text != "" && !ok {
+			here.cannotRead(commands[2*i][1])
+		}
 		if err == nil && ok && !h.gone && records.IsAlive(m.mark, m.own, epochIn(text)) {
 			c.addSession(m, h, text, time.Duration(left)*time.Millisecond, now)
 		}

@@ -90,6 +90,7 @@ func (c *census) countAgain(some []*loggedIn) (unnamed []*loggedIn, _ error) {
 	if err := c.addUsers(now, &node{redis: c.redis, client: c.redis.client}, lists); err != nil {
 		return nil, err
 	}
+	c.mergeUnreadable(now)
 	for _, u := range some {
 		c.users, c.sessions = c.users-1, c.sessions-int64(u.Sessions)
 		at := slices.IndexFunc(now.top, func(n loggedIn) bool { return n.Tag == u.Tag })
@@ -107,7 +108,15 @@ func (c *census) countAgain(some []*loggedIn) (unnamed []*loggedIn, _ error) {
 
 // hint says on stderr why users may be missing, or have no names.
 func (c *census) hint() {
-	if c.users == 0 {
+	switch {
+	case c.unreadable > 0:
+		what, it := "1 key", "it"
+		if c.unreadable > 1 {
+			what, it = plural(c.unreadable, "key"), "them"
+		}
+		fmt.Fprintln(c.out.stderr, "latchkey:", printable(what+" cannot be read, so users or sessions may be missing: another program has written "+
+			it+", or another version: "+fewOf(c.unreadableKeys, c.unreadable)))
+	case c.users == 0:
 		fmt.Fprintln(c.out.stderr, c.prefixHint())
 	}
 	locked := int64(0)

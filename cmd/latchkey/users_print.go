@@ -10,11 +10,13 @@ import (
 func (c *census) print() error {
 	if c.json {
 		return c.printJSON(struct {
-			Users         []loggedIn `json:"users"`
-			TotalUsers    int64      `json:"total_users"`
-			TotalSessions int64      `json:"total_sessions"`
-			Away          []away     `json:"away"`
-		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.away})
+			Users          []loggedIn `json:"users"`
+			TotalUsers     int64      `json:"total_users"`
+			TotalSessions  int64      `json:"total_sessions"`
+			Unreadable     int64      `json:"unreadable"`
+			UnreadableKeys []string   `json:"unreadable_keys"` // a few of them
+			Away           []away     `json:"away"`
+		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.unreadable, append([]string{}, c.unreadableKeys...), c.away})
 	}
 	now := time.Now()
 	rows := [][]string{{"USER", ">SESSIONS", "LAST LOGIN", "LAST USED", "EXPIRES"}}
@@ -38,7 +40,7 @@ func (c *census) print() error {
 
 func (c *census) printTotals() {
 	known := ""
-	if len(c.away) > 0 {
+	if len(c.away) > 0 || c.unreadable > 0 {
 		known = ", as far as is known"
 	}
 	switch {

@@ -248,3 +248,34 @@ func TestUsersShowProgressOnATerminal(t *testing.T) {
 		t.Errorf("the bar is left: %q", shown)
 	}
 }
+
+// Keys that another program has written are said, and make the status 1. The other users are shown.
+func TestUsersWhoCannotBeRead(t *testing.T) {
+	s, st := withRedis(t)
+	ann, bob, eve, zoe := login(t, st, "ann", "", 0), login(t, st, "bob", "", 0), login(t, st, "eve", "", 0), login(t, st, "zoe", "", 0)
+	login(t, st, "eve", "", 1)
+	list, mark := "latchkey:{"+tagOf(ann)+"}.list", "latchkey:{"+tagOf(zoe)+"}.user"
+	s.Do(t, "SET", list, "junk")
+	r := call(t, s.URL, "users")
+	contains(t, r.stdout, "\nbob ", "\neve ", "3 users are logged in, with 4 sessions, as far as is known\n")
+	if want := "latchkey: 1 key cannot be read, so users or sessions may be missing: another program has written it, or another version: " + list + "\n"; r.stderr != want || r.code != exitError {
+		t.Errorf("%+v, want %q", r, want)
+	}
+	s.Do(t, "DEL", mark)
+	s.Do(t, "RPUSH", mark, "junk")
+	s.Do(t, "SET", keyOf(bob), "junk")
+	s.Do(t, "DEL", keyOf(eve))
+	s.Do(t, "RPUSH", keyOf(eve), "junk")
+	r = call(t, s.URL, "users", "--json")
+	contains(t, r.stderr, "latchkey: 4 keys cannot be read, ", list, mark, keyOf(bob), keyOf(eve))
+	contains(t, r.stdout, `"total_users":1,"total_sessions":1,"unreadable":4,"unreadable_keys":["`)
+	if r.code != exitError {
+		t.Errorf("%+v", r)
+	}
+	s.Do(t, "FLUSHALL")
+	login(t, st, "ann", "", 0)
+	s.Do(t, "SET", list, "junk")
+	r = call(t, s.URL, "users")
+	contains(t, r.stdout, "nobody is logged in, as far as is known\n")
+	contains(t, r.stderr, "1 key cannot be read, ")
+}
