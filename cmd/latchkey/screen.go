@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,19 +146,23 @@ func painted(lines []string) string {
 }
 
 // fitted returns the lines of text that fit, and a note below them, if there is one. Long lines are continued in further
-// ones. If lines are left out, the last line says how many.
+// ones, and then shown whole, or left out. If lines of the text are left out, the last line says how many.
 func fitted(text, note string, width, height int) []string {
-	var lines, last []string
+	var all [][]string // the lines of the text, each in parts that fit
+	var last []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		lines = append(lines, continued(line, width)...)
+		all = append(all, continued(line, width))
 	}
 	if note != "" {
 		last = continued(note, width)
 	}
+	lines := slices.Concat(all...)
 	if room := height - len(last); len(lines) > room {
-		room = max(0, room-1)
-		last = append([]string{plural(int64(len(lines)-room), "more line")}, last...)
-		lines = lines[:room]
+		lines = nil
+		for len(lines)+len(all[0])+1 <= room {
+			lines, all = append(lines, all[0]...), all[1:]
+		}
+		last = append([]string{plural(int64(len(all)), "more line")}, last...)
 	}
 	lines = append(lines, last...)
 	lines = lines[max(0, len(lines)-height):]

@@ -258,3 +258,20 @@ func TestFitted(t *testing.T) {
 		}
 	}
 }
+
+// A line that is continued is shown whole, or left out.
+func TestContinuedLinesAreNotCut(t *testing.T) {
+	t.Parallel()
+	const text = "head\naaaaaaaaa bbbbbbbb\nccccccccc dddddddd\neeeeeeeee ffffffff\n"
+	for height, want := range map[int]string{
+		7: "head|aaaaaaaaa|    bbbbbbbb|ccccccccc|    dddddddd|eeeeeeeee|    ffffffff",
+		6: "head|aaaaaaaaa|    bbbbbbbb|ccccccccc|    dddddddd|1 more line",
+		5: "head|aaaaaaaaa|    bbbbbbbb|2 more lines",
+		4: "head|aaaaaaaaa|    bbbbbbbb|2 more lines",
+		3: "head|3 more lines",
+	} {
+		if got := strings.Join(fitted(text, "", 12, height), "|"); got != want {
+			t.Errorf("%d lines: %q, want %q", height, got, want)
+		}
+	}
+}
