@@ -101,13 +101,17 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 		fmt.Fprintf(&b, " in %s", roughly(period))
 	}
 	b.WriteString("\n")
-	if j.limit > 0 && len(all) > j.limit {
+	total := len(all)
+	if j.limit > 0 && total > j.limit {
 		all = all[:j.limit]
 	}
 	printAway(&b, gone)
 	switch {
 	case len(all) > 0:
 		j.printBusiest(&b, all)
+		if len(all) < total {
+			fmt.Fprintf(&b, "%s were held; --limit 0 shows all\n", plural(int64(total), "session"))
+		}
 	case len(gone) == 0:
 		b.WriteString(j.noneHeld() + "\n")
 	}
@@ -115,9 +119,10 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 		At       time.Time `json:"at"`
 		Looks    int       `json:"looks"`
 		Period   float64   `json:"period_seconds"`
-		Sessions []*busy   `json:"sessions"`
+		Sessions []*busy   `json:"sessions"`       // the busiest first; at most --limit
+		Total    int       `json:"total_sessions"` // also those beyond --limit
 		Away     []away    `json:"away"`
-	}{now.UTC().Truncate(time.Millisecond), looks, seconds(period), all, gone}}
+	}{now.UTC().Truncate(time.Millisecond), looks, seconds(period), all, total, gone}}
 }
 
 func (j *job) printBusiest(w *strings.Builder, all []*busy) {

@@ -22,6 +22,7 @@ type topReport struct {
 	At       time.Time
 	Looks    int
 	Sessions []busy
+	Total    int `json:"total_sessions"`
 	Away     []away
 }
 
@@ -114,8 +115,14 @@ func TestTopInAFile(t *testing.T) {
 	contains(t, looks[0], "UTC  2 held, 0 other processes waiting; 1 look\nSESSION ", "BUSY", "PROCESSES WAITING", "HELD FOR", "PROCESS", "REQUEST",
 		first, " 100 % ", " POST /order", `web\ufffd[2J/7`, `GET /\ufffd[2J`)
 	contains(t, looks[1], "; 2 looks in ")
-	if limited := decoded[topReport](t, s.URL, "top", "--count", "1", "--limit", "1"); len(limited.Sessions) != 1 {
+	if limited := decoded[topReport](t, s.URL, "top", "--count", "1", "--limit", "1"); len(limited.Sessions) != 1 || limited.Total != 2 {
 		t.Errorf("%+v", limited)
+	}
+	if limited := must(t, s.URL, "top", "--count", "1", "--limit", "1"); !strings.HasSuffix(limited, "\n2 sessions were held; --limit 0 shows all\n\n") {
+		t.Errorf("%q", limited)
+	}
+	if all := must(t, s.URL, "top", "--count", "1", "--limit", "2"); strings.Contains(all, "--limit 0") {
+		t.Errorf("%q", all)
 	}
 	if none := must(t, s.URL, "top", "--count", "1", "--prefix", "none:"); !strings.HasSuffix(none, "UTC  0 held, 0 other processes waiting; 1 look\nno session with the prefix \"none:\" is held\n\n") {
 		t.Errorf("%q", none)
