@@ -100,7 +100,7 @@ func (s *survey) printSpreads(r report) {
 	period := func(n int64) string { return roughly(time.Duration(n) * time.Second) }
 	row("record", r.Bytes, bytes, bytes(r.AllBytes))
 	if r.MemoryOf > 0 {
-		row("memory", r.Memory, bytes, "about "+bytes(r.AllMemory))
+		row("memory, sampled", r.Memory, bytes, "about "+bytes(r.AllMemory))
 	}
 	row("age", r.Age, period, "")
 	row("time left", r.Left, period, "")

@@ -82,7 +82,7 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	text := must(t, s.URL, "stats")
-	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory ", "age ", "time left ", "1 cannot be read", "show ID says more: "+id(21)+"\n", "1 have no timeout")
+	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory, sampled ", "age ", "time left ", "1 cannot be read", "show ID says more: "+id(21)+"\n", "1 have no timeout")
 
 	for i := 30; i < 40; i++ {
 		s.Do(t, "SET", keyOf(id(i)), "junk")
