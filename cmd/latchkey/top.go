@@ -18,7 +18,8 @@ With a million sessions in Redis one look takes about 20 seconds; the next
 follows a second later.
 A look sees only what is held at its moment, so the share is an estimate, and a
 session that is only held briefly appears after some looks.
-With --json each look is a line. On a terminal q ends it, too.
+With --json each look is a line. On a terminal q ends it, too,
+unless TERM is dumb.
 `
 
 // top looks at the sessions again and again.

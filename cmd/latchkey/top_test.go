@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -286,4 +287,22 @@ func TestTopOfACluster(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	watching.end(t, os.Interrupt)
+}
+
+// The page has each field that top --json prints.
+func TestThePageHasTheFieldsOfTop(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	hold(t, st, first, "POST /order")
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## top\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, field := range regexp.MustCompile(`"\w+":`).FindAllString(must(t, s.URL, "top", "--json", "--count", "1"), -1) {
+		if !strings.Contains(section, field) {
+			t.Errorf("the page does not have %s", field)
+		}
+	}
 }

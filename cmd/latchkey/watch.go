@@ -10,7 +10,8 @@ const watchAbout = `Shows what locks shows, every second, until it is interrupte
 sessions in Redis one look takes about 20 seconds; the next follows a second
 later.
 While Redis does not reply it says so once, and tries again.
-With --json each look is a line. On a terminal q ends it, too.
+With --json each look is a line. On a terminal q ends it, too,
+unless TERM is dumb.
 `
 
 func watch(j *job) error {
