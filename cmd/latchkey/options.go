@@ -88,11 +88,15 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	return f
 }
 
-// parse reads the command line. Flags and ids may come in any order.
+// parse reads the command line. Flags and ids may come in any order, but after -- there are only ids.
 func (c *command) parse(args []string, getenv func(string) string) (*options, error) {
 	o := &options{}
 	flags := o.flagSet(c)
 	for len(args) > 0 {
+		if args[0] == "--" {
+			o.ids = append(o.ids, args[1:]...)
+			break
+		}
 		rest, err := c.next(flags, o, args)
 		if err != nil {
 			return nil, err

@@ -125,17 +125,18 @@ func TestWrongEnvironment(t *testing.T) {
 	fails(t, r, exitUsage, "use one of them")
 }
 
-// Flags and ids come in any order, flags with one dash or two, and an id may begin with a dash.
+// Flags and ids come in any order, flags with one dash or two, and an id may begin with a dash. After -- there are only ids.
 func TestOrderOfArguments(t *testing.T) {
 	t.Parallel()
 	show, end := find("show"), find("end")
 	none := func(string) string { return "" }
-	for _, args := range [][]string{{second, "--values", "--ttl", "1h"}, {"-ttl=1h", "--values", second}, {"--values=true", second, "--ttl", "1h"}} {
+	for _, args := range [][]string{{second, "--values", "--ttl", "1h"}, {"-ttl=1h", "--values", second}, {"--values=true", second, "--ttl", "1h"}, {"--values", "--ttl", "1h", "--", second}} {
 		o, err := show.parse(args, none)
 		if err != nil || len(o.ids) != 1 || o.ids[0] != second || !o.values || o.ttl.Hours() != 1 {
 			t.Errorf("%q: %+v, %v", args, o, err)
 		}
 	}
+	fails(t, call(t, "redis://127.0.0.1:1", "show", "--", "--values"), exitUsage, "an argument of 8 bytes is no session's id")
 	o, err := end.parse([]string{"--except", second, "--user", "-x", "--except=" + first[:16] + "." + second[:11]}, none)
 	if err != nil || o.user != "-x" || len(o.except) != 2 || len(o.ids) != 0 {
 		t.Errorf("%+v, %v", o, err)
