@@ -241,10 +241,10 @@ func failToSave(t *testing.T, s *redistest.Server) {
 	s.Do(t, "BGSAVE")
 }
 
-// load makes Redis load its data, for two seconds or more.
+// load makes Redis load its data, for longer than wantToSay waits. It ends with the test.
 func load(t *testing.T, s *redistest.Server) {
-	s.Do(t, "EVAL", `for i = 1, 200 do redis.call('SET', i, string.rep('x', 2000)) end`, 0)
-	set("key-load-delay", "10000")(t, s) // µs for each key
+	s.Do(t, "EVAL", `for i = 1, 2500 do redis.call('SET', i, string.rep('x', 2000)) end`, 0)
+	set("key-load-delay", "20000")(t, s) // µs for each key
 	begin(t, s, "DEBUG", "RELOAD")
 }
 
