@@ -87,9 +87,9 @@ func freeAddr() (string, error) {
 }
 
 // waitReady waits until the server replies, and checks that the reply is from this server: another process
-// may have taken the port first.
-func (s *redisServer) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// may have taken the port first. The end of the run's context kills the server.
+func (s *redisServer) waitReady(run context.Context) error {
+	ctx, cancel := context.WithTimeout(run, time.Minute)
 	defer cancel()
 	for {
 		if info, err := s.admin.InfoMap(ctx, "server").Result(); err == nil {
@@ -106,7 +106,8 @@ func (s *redisServer) waitReady(ctx context.Context) error {
 		case <-time.After(5 * time.Millisecond):
 			continue
 		}
-		if ctx.Err() != nil { // which ends the server, too
+		if run.Err() != nil || ctx.Err() != nil { // the second may be set later, when the server has been killed already
+			<-ctx.Done()
 			return fmt.Errorf("%s does not reply: %w", s.cmd.Path, context.Cause(ctx))
 		}
 		return fmt.Errorf("%s ended at once:\n%s", s.cmd.Path, s.log.String())
