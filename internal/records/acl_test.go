@@ -48,7 +48,7 @@ func TestLeastRightsSuffice(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
 	s.Do(t, "ACL", append([]any{"SETUSER", "app"}, leastRights...)...)
-	// A third of the lease is how long this test waits until it is extended, and the rest how long the machine may be busy.
+	// The lease is extended after a third of it. The rest is for a busy machine.
 	o := Options{Prefix: "app:", Lease: 9 * time.Second, Timeout: patient.Timeout}
 	st, ctx := opened(t, "redis://app:pw@"+s.Addr, o), t.Context()
 	useEverything(t, s, st)
