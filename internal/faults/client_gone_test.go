@@ -23,7 +23,8 @@ import (
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	r := redistest.Real(t)
-	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: lease}, middleware.Options{LockWait: lockWait})
+	h := newSite(t, poolOf(t, r.Addr, 8), store.Options{Lease: patient}, middleware.Options{LockWait: lockWait})
+	var ended atomic.Int64 // handlers
 	var mu sync.Mutex
 	var kept []string // the names that must be stored; guarded by mu
 	keep := func(name string) {
@@ -37,8 +38,9 @@ func TestClientsGoAway(t *testing.T) {
 		pause(context.Background(), 500*time.Microsecond) // the work goes on although the client may leave
 		s.Set("param_"+name+"-second", 1)
 		keep(name)
+		ended.Add(1)
 	})
-	const requests, batch = 500, 50
+	const requests, batch, most = 500, 50, 10_000
 	row := noted(t, fmt.Sprintf("%d requests, most of whose clients disconnect at random moments", requests),
 		"P2, P5: their place is free at once, their commit stays, no half commit")
 
@@ -48,11 +50,17 @@ func TestClientsGoAway(t *testing.T) {
 	// transport closes that connection.
 	u.client.Transport.(*http.Transport).DisableKeepAlives = true
 	random := chance(14)
+	// How long clients wait is fitted to the machine, so that some are answered and others leave.
+	longest := 40 * time.Millisecond
 	var answered, left atomic.Int64
-	for n := 0; n < requests; n += batch {
+	few := func() bool {
+		return left.Load() < requests/10 || answered.Load() == 0 || ended.Load() == answered.Load()
+	}
+	for n := 0; n < requests || few() && n < most; n += batch {
+		answeredBefore, leftBefore := answered.Load(), left.Load()
 		var running sync.WaitGroup
 		for i := range batch {
-			patience, name := time.Duration(random.Int64N(int64(40*time.Millisecond))), fmt.Sprint("pair", n+i)
+			patience, name := time.Duration(random.Int64N(int64(longest))), fmt.Sprint("pair", n+i)
 			running.Go(func() {
 				ctx, leave := context.WithTimeout(context.Background(), patience)
 				defer leave()
@@ -68,6 +76,12 @@ func TestClientsGoAway(t *testing.T) {
 			})
 		}
 		running.Wait()
+		switch {
+		case answered.Load() == answeredBefore:
+			longest = min(2*longest, lockWait/2)
+		case left.Load() == leftBefore:
+			longest /= 2
+		}
 	}
 	begun := time.Now()
 	if status := u.set(h.URL, "last"); status != http.StatusOK {
