@@ -16,9 +16,10 @@ import (
 	"github.com/a2139e8d/latchkey/internal/subprocess"
 )
 
-// All slots move to another master, many at the same time, under 100 writers. With go-redis only the slots of one
-// master move, and with -short only some of these. A holder is refused if its commit has to wait for longer than
-// its lease. One request in ten thousand may be refused.
+// All slots move to another master, many at the same time, under 100 writers. Over go-redis only those of
+// one master move, and with -short only some of these. A holder is refused if its commit must wait for longer
+// than its lease: one request in ten thousand may be. A commit waits for as long as the nodes need for 256
+// slots, which depends on the machine. So the lease is long.
 func TestClusterReshardOfAllSlots(t *testing.T) {
 	eachClient(t, func(t *testing.T, client string) {
 		givers := 1
@@ -26,7 +27,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 			givers = 3
 		}
 		s := stageCluster(t, client, moving(givers)+", under 100 writers", "P1, P15: nothing lost, one in 10,000 without a response",
-			setting{demos: 3, visitors: 100, clients: 1, logins: true, lease: patient, exchange: patient})
+			setting{demos: 3, visitors: 100, clients: 1, logins: true, lease: 3 * patient, exchange: 3 * patient})
 		s.run(func(context.Context) {
 			begun := time.Now()
 			s.moveAll(givers)
@@ -34,7 +35,7 @@ func TestClusterReshardOfAllSlots(t *testing.T) {
 		})
 		s.redirected()
 		sum := s.summary()
-		most := sum.Answered / 10_000
+		most := (sum.Answered + 9_999) / 10_000
 		if testing.Short() { // beside other tests, which slow the nodes down
 			most *= 5
 		}
