@@ -165,8 +165,10 @@ func (g *guest) mustBeForgotten(d *demotest.Demo) {
 type holding struct {
 	*guest
 	scene        *scene
-	record, lock string // keys
-	send         func() <-chan reply
+	demo         *demotest.Demo
+	name         string   // that the request stores
+	saved        []string // by earlier requests, which were over too soon
+	record, lock string   // keys
 	replies      <-chan reply
 }
 
@@ -180,8 +182,8 @@ func (s *scene) hold(d *demotest.Demo, name string) *holding {
 func (s *scene) holdAs(g *guest, d *demotest.Demo, name string) *holding {
 	s.Helper()
 	record := rig.RecordKey(s.T, g.cookie)
-	h := &holding{guest: g, scene: s, record: record, lock: record + ".lock", send: func() <-chan reply { return g.setting(d, name) }}
-	h.replies = h.send()
+	h := &holding{guest: g, scene: s, demo: d, name: name, record: record, lock: record + ".lock"}
+	h.replies = g.setting(d, name)
 	h.awaitLock()
 	return h
 }
@@ -213,14 +215,22 @@ func (h *holding) awaitLock() {
 	eventually(h.T, h.scene.longest, "the request holds its session", func() bool {
 		if len(h.replies) > 0 { // it has ended already, since the machine is busy
 			h.must("a save", <-h.replies, http.StatusOK, "ok")
-			h.replies = h.send()
+			h.saved = append(h.saved, h.name)
+			h.name += "+" // a name that is there already would change nothing
+			h.replies = h.setting(h.demo, h.name)
 		}
-		return h.scene.redis.Exists(h.T, h.lock)
+		return h.scene.at(h.lock).Exists(h.T, h.lock)
 	})
 }
 
-// whileHeld makes Redis execute a command while the request has the lock, and returns the reply. On a busy
-// machine the request may have ended before that. Then it is sent again.
+// mustHave is that of the guest, who may have more names if the machine is busy.
+func (h *holding) mustHave(d *demotest.Demo, want ...string) {
+	h.Helper()
+	h.guest.mustHave(d, append(want, h.saved...)...)
+}
+
+// whileHeld makes Redis execute a command while the request has the lock, and returns the reply. On a busy machine the
+// request may be over before that, and is sent again.
 func (h *holding) whileHeld(command ...any) any {
 	h.Helper()
 	const script = `return redis.call('EXISTS', KEYS[1]) == 1 and redis.call(unpack(ARGV)) or -1`
@@ -248,6 +258,22 @@ func (h *holding) heldWhen(command string, args ...any) bool {
 		h.Fatal(err)
 	}
 	return replies[0] == int64(1)
+}
+
+// freeze makes Redis put off all commands that write, while the request has the lock. So the request cannot end before
+// thaw. On a busy machine the request may be over before that, and is sent again.
+func (h *holding) freeze() {
+	h.Helper()
+	const long = time.Minute
+	for !h.heldWhen("CLIENT", "PAUSE", long.Milliseconds(), "WRITE") {
+		h.thaw()
+		h.awaitLock()
+	}
+}
+
+func (h *holding) thaw() {
+	h.Helper()
+	h.scene.redis.Do(h.T, "CLIENT", "UNPAUSE")
 }
 
 // lose deletes keys while the request has the lock.

