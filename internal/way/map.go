@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/way/trace"
@@ -41,8 +42,10 @@ func readMap(root, file string) (steps []step, _ error) {
 	return steps, nil
 }
 
-// follow returns why a trace does not go the way of a map, or nil.
+// follow returns why a trace does not go the way of a map, or nil. What other goroutines do meanwhile, such as
+// timers, is not on the way: how much of it is in the trace depends on the machine's speed.
 func follow(steps []step, calls []trace.Call) error {
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c trace.Call) bool { return c.Aside })
 	type at struct{ indent, call int }
 	var within []at // the steps around the present one
 	next := 0       // the first call that may be the next step

@@ -69,7 +69,8 @@ func TestFollow(t *testing.T) {
 	var calls []trace.Call // b calls c
 	for i, depth := range []int{0, 1, 2, 1, 0} {
 		name := string("abcde"[i])
-		calls = append(calls, trace.Call{File: name + ".go", Function: name, Depth: depth})
+		calls = append(calls, trace.Call{File: name + ".go", Function: name, Depth: depth},
+			trace.Call{File: "t.go", Function: "timer", Aside: true})
 	}
 	for name, c := range map[string]struct {
 		steps []step
@@ -81,6 +82,7 @@ func TestFollow(t *testing.T) {
 		"not within":       {[]step{{0, "a", "a.go"}, {1, "b", "b.go"}, {2, "d", "d.go"}}, false},
 		"in another file":  {[]step{{0, "a", "a.go"}, {1, "b", "c.go"}}, false},
 		"no such function": {[]step{{0, "x", "a.go"}}, false},
+		"aside":            {[]step{{0, "a", "a.go"}, {0, "timer", "t.go"}}, false},
 	} {
 		if err := follow(c.steps, calls); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)

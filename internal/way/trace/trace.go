@@ -12,11 +12,13 @@ type Call struct {
 	File     string // "internal/records/tenure.go"
 	Function string // "tenure.end"
 	Depth    int    // how many recorded calls it was made in, of the same goroutine
+	Aside    bool   // that goroutine is not the one that called Start
 }
 
 var (
 	mu    sync.Mutex // guards all below
 	on    bool
+	first string // the goroutine that called Start
 	calls []Call
 	depth map[string]int // by goroutine
 )
@@ -25,7 +27,7 @@ var (
 func Start() {
 	mu.Lock()
 	defer mu.Unlock()
-	on, calls, depth = true, nil, make(map[string]int)
+	on, first, calls, depth = true, goroutine(), nil, make(map[string]int)
 }
 
 // Stop ends the record and returns the calls in the order in which they began.
@@ -44,7 +46,7 @@ func Enter(file, function string) func() {
 		return func() {}
 	}
 	g := goroutine()
-	calls = append(calls, Call{file, function, depth[g]})
+	calls = append(calls, Call{file, function, depth[g], g != first})
 	depth[g]++
 	return func() {
 		mu.Lock()
