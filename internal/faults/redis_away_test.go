@@ -104,9 +104,9 @@ func TestRedisLoading(t *testing.T) {
 // other holders extend or release their locks as before. A request still waits for LockWait at most, which is much less
 // than how long the session stays locked.
 func TestClockJumpsBackwards(t *testing.T) {
-	const wait, back = 500 * time.Millisecond, 3 * time.Second
+	const wait, back = 1500 * time.Millisecond, 5 * time.Second
 	m := rig.NewMachine(t)
-	s := stage(t, "Redis's clock jumps 3 s backwards, a holder killed", "P5: 503 after LockWait; P7: locked for lease + 3 s",
+	s := stage(t, "Redis's clock jumps 5 s backwards, a holder killed", "P5: 503 after LockWait; P7: locked for lease + 5 s",
 		setting{env: m.Env, flags: []string{"-lock-wait", wait.String()}, logins: true, lease: patient})
 	s.run(func(ctx context.Context) {
 		var h *holding

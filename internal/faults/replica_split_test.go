@@ -89,7 +89,7 @@ func TestHolderAcrossFailover(t *testing.T) {
 	for name, lost := range map[string]bool{"lock replicated": false, "lock lost, and taken by another": true} {
 		t.Run(name, func(t *testing.T) {
 			f := stageFailover(t, "failover under a holder, "+name, "P3: no stale write", false,
-				setting{lease: patient, flags: []string{"-work", "4s", "-lock-wait", "20s"}})
+				setting{lease: 3 * patient, flags: []string{"-work", "4s", "-lock-wait", "20s"}}) // it saves before it renews
 			g := f.guest(f.demos[0])
 			heard(t, f.redis, f.replica)
 			if lost {
