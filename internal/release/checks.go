@@ -174,7 +174,7 @@ func (r *release) checkVulnerabilities() (note string, err error) {
 }
 
 func (r *release) checkReadme() (string, error) {
-	_, err := r.output(filepath.Join(r.repository, "internal/release"), "go", "test", "-count=1", ".")
+	_, err := r.output(filepath.Join(r.repository, "internal/release"), "go", "test", "-count=1", "-timeout=30m", ".")
 	return "", err
 }
 

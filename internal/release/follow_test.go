@@ -243,9 +243,15 @@ func serve(t *testing.T, cmd *exec.Cmd) (ended <-chan struct{}) {
 	return done
 }
 
-// patience is how long it may take until a program serves, including its download and build. It leaves go test
-// enough time to end all programs, and to show the output.
-const patience = 5 * time.Minute
+// patience returns how long it may take until a program serves, which is downloaded and built first: how fast that is
+// does not matter. It leaves go test the time to end all that was started, and to show the output.
+func patience(t *testing.T) time.Duration {
+	end, limited := t.Deadline()
+	if !limited {
+		return time.Hour
+	}
+	return time.Until(end) - time.Minute
+}
 
 // visitor returns a browser that waits until the program serves.
 func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
@@ -255,6 +261,7 @@ func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
 	}
 	client := &http.Client{Jar: jar}
 	return func() string {
+		patience := patience(t)
 		late := time.After(patience)
 		for {
 			res, err := client.Get(url)
@@ -263,7 +270,7 @@ func visitor(t *testing.T, url string, ended <-chan struct{}) func() string {
 				case <-ended:
 					t.Fatalf("the program does not serve: %v", err)
 				case <-late:
-					t.Fatalf("the program does not serve after %v: %v", patience, err)
+					t.Fatalf("the program does not serve after %v: %v", patience.Round(time.Second), err)
 				case <-time.After(20 * time.Millisecond):
 				}
 				continue
