@@ -152,7 +152,7 @@ func TestFlood(t *testing.T) { // not parallel, since it measures
 				}
 			})
 		}
-		eventually(t, time.Minute, "the rest is refused", func() bool { // but for one that tries to get the session
+		eventually(t, 30*time.Second, "the rest is refused", func() bool { // but for one that tries to get the session
 			return refused.Load() >= flood-waiters-1
 		})
 		for _, u := range users {
