@@ -61,9 +61,10 @@ func TestAListMovesNoMoreThanItShows(t *testing.T) {
 			user := strings.Repeat("\x00", MaxUser)
 			devices := []string{"", `Firefox, "Berlin"`, strings.Repeat("x", MaxDevice), strings.Repeat("\x01", MaxDevice), strings.Repeat("ü", MaxDevice)}
 			const sessions = 50
+			newest := time.Now() // each is a second older than the one before, however late it is stored
 			for n := range sessions {
 				r := recordOfUser(user)
-				r.Created, r.Device, r.Own = r.Created.Add(-time.Duration(n)*time.Second), devices[n%len(devices)], nil
+				r.Created, r.Device, r.Own = newest.Add(-time.Duration(n)*time.Second), devices[n%len(devices)], nil
 				if n%2 == 0 {
 					r.Own = &Times{Idle: maxIdle, Until: time.Now().Add(24 * time.Hour)}
 				}
