@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/a2139e8d/latchkey/internal/redistest"
-	"github.com/a2139e8d/latchkey/store"
 	"github.com/a2139e8d/latchkey/store/rueidisstore"
 	"github.com/redis/rueidis"
 )
@@ -21,7 +20,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	url := "redis://" + c.Nodes[1].Addr
-	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, store.Options{})
+	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, patient)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -121,15 +123,38 @@ func contains(t testing.TB, text string, words ...string) {
 	}
 }
 
+// Times as the command writes them: on a busy machine some seconds after or before what they should be.
+const (
+	tenMinutesAgo    = `\b10m(\d+s)? ago\b`
+	twentyMinutesAgo = `\b20m(\d+s)? ago\b`
+	inTenMinutes     = `\bin (10m|9m\d+s)`
+	inTwentyMinutes  = `\bin (20m|19m\d+s)`
+	inThirtyMinutes  = `\bin (30m|29m\d+s)`
+)
+
+// says is contains for regular expressions.
+func says(t testing.TB, text string, patterns ...string) {
+	t.Helper()
+	for _, p := range patterns {
+		if !regexp.MustCompile(p).MatchString(text) {
+			t.Errorf("%q does not match %q", text, p)
+		}
+	}
+}
+
 // Sessions that tests begin: of guests, and of users.
 const (
 	first  = "AAAAAAAAAAAAAAAAAAAAAA"
 	second = "-AAAAAAAAAAAAAAAAAAAAQ"
 )
 
-// opened returns the store of a program that has sessions.
+// patient are options of a store that waits for a busy machine.
+var patient = store.Options{Timeout: 20 * time.Second}
+
+// opened returns the store of a program that has sessions. By default it is patient.
 func opened(t testing.TB, url string, o store.Options) *store.Store {
 	t.Helper()
+	o.Timeout = cmp.Or(o.Timeout, patient.Timeout)
 	st, err := store.Open(url, o)
 	if err != nil {
 		t.Fatal(err)

@@ -339,7 +339,7 @@ func (l *lostShard) first(name func(i int) (name, key string)) string {
 // openedOn returns the store of a program that has sessions in a cluster.
 func openedOn(t *testing.T, c *redistest.Cluster) *store.Store {
 	t.Helper()
-	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, store.Options{})
+	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, patient)
 	if err != nil {
 		t.Fatal(err)
 	}

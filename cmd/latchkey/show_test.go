@@ -31,7 +31,8 @@ func TestShow(t *testing.T) {
 	s.Do(t, "PEXPIRE", key, (20 * time.Minute).Milliseconds()) // ten minutes after it was used
 
 	text := must(t, s.URL, "show", first, "--ttl", "30m")
-	contains(t, text, "session    "+first+"\n", "created    ", ", 1h0m ago\n", "last used  ", ", 10m ago\n", "expires    ", ", in 20m\n", "state      free\n", " bytes\n")
+	contains(t, text, "session    "+first+"\n", "created    ", ", 1h0m ago\n", "state      free\n", " bytes\n")
+	says(t, text, `(?m)^last used  .*, `+tenMinutesAgo+`$`, `(?m)^expires    .*, `+inTwentyMinutes+`$`)
 	if strings.Contains(text, "visits") || strings.Contains(text, "Ann") {
 		t.Errorf("show prints the values: %s", text)
 	}

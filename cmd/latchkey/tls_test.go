@@ -89,14 +89,16 @@ func TestClientCertificate(t *testing.T) {
 	strange, strangeKey, _ := certificate(t)
 	at := behindTLS(t, redistest.Real(t), pair)
 	url := "rediss://" + at
-	must(t, url, "locks", "--cacert", cert, "--cert", cert, "--key", key)
-	contains(t, call(t, url, "list", "--user", "ann", "--cacert="+cert, "--cert="+cert, "--key="+key).stdout, "the user has no session")
+	const long = "--timeout=20s" // a busy machine needs more than the default for TLS
+	must(t, url, "locks", long, "--cacert", cert, "--cert", cert, "--key", key)
+	none := call(t, url, "list", long, "--user", "ann", "--cacert="+cert, "--cert="+cert, "--key="+key)
+	contains(t, none.stdout, "the user has no session")
 	for want, args := range map[string][]string{
 		"tls: certificate required: name it by --cert and --key\n": {"--cacert", cert},
 		"remote error: tls: ":                     {"--cacert", cert, "--cert", strange, "--key", strangeKey},
 		"certificate signed by unknown authority": {"--cacert", strange, "--cert", cert, "--key", key},
 	} {
-		fails(t, call(t, url, append([]string{"locks"}, args...)...), exitError, "redis at "+at+": ", want)
+		fails(t, call(t, url, append([]string{"locks", long}, args...)...), exitError, "redis at "+at+": ", want)
 	}
 	locked := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("sealed")})))
 	for want, args := range map[string][]string{

@@ -243,7 +243,7 @@ func TestTopOfACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	url := "redis://" + c.Nodes[1].Addr
-	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, store.Options{})
+	st, err := rueidisstore.Open(rueidis.ClientOption{InitAddress: []string{c.Nodes[0].Addr}}, patient)
 	if err != nil {
 		t.Fatal(err)
 	}
