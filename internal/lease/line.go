@@ -40,6 +40,7 @@ type Lines[W any] struct {
 
 	mu       sync.Mutex // guards all below
 	keys     map[string]*line[W]
+	contests int // how many have begun: the number of the last one
 	closed   error
 	waits    alarms // when tickets have waited for long enough
 	renewals alarms // when owners must renew their locks
@@ -49,7 +50,7 @@ type Lines[W any] struct {
 type line[W any] struct {
 	waiting []*Ticket[W]
 	head    *Ticket[W] // nil: the key has an owner
-	contest int        // the number of the head's contest, from 1 on
+	contest int        // the number of the last contest for the key
 	holder  Holder
 	place   *place // in Redis's queue; nil: it has none
 }
@@ -104,8 +105,9 @@ func (l *Lines[W]) join(t *Ticket[W], again bool) (head bool, _ error) {
 		if l.keys == nil {
 			l.keys = make(map[string]*line[W])
 		}
-		t.line = &line[W]{head: t, contest: 1}
+		t.line = &line[W]{}
 		l.keys[t.Key] = t.line
+		l.begin(t.line, t)
 		return true, nil
 	case len(at.waiting) >= t.Options.MaxWaiters && !again:
 		return false, ErrTooManyWaiters
@@ -214,9 +216,15 @@ func (l *Lines[W]) Leave(key string, a *Alarm) (left *place) {
 		return at.place
 	}
 	at.holder = Holder{} // the next head may find another
-	at.head, at.contest = at.waiting[0], at.contest+1
+	l.begin(at, at.waiting[0])
 	at.pop().called <- outcome{head: true}
 	return nil
+}
+
+// begin begins the contest of a new head.
+func (l *Lines[W]) begin(at *line[W], head *Ticket[W]) {
+	l.contests++
+	at.head, at.contest = head, l.contests
 }
 
 // Dismiss refuses all tickets that wait for a key now. The head, or the owner, stays.

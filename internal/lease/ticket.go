@@ -46,7 +46,7 @@ func (f *Found) Behind() (label, process string) {
 	return excerpt.Printable(f.label, maxLabel), ""
 }
 
-// fill fills in what was found: by the first Enter, or else by the first try that finds the lock held. It does nothing if
+// fill fills in what was found: by the first Enter, or else by the first try that finds a holder. It does nothing if
 // nobody wants to know, or if it was filled in before.
 func (f *Found) fill(found Found) {
 	if f != nil && !f.filled {
@@ -71,10 +71,13 @@ func (at *line[W]) show(t *Ticket[W]) {
 // meet notes the holder that a try of the head has found. The tickets that came during the same contest, before the first
 // such try, wait for that holder as well: they have only seen that the head was asking for the lock.
 func (at *line[W]) meet(h Holder) {
-	first := at.holder.Token == "" && h.Token != ""
+	known := at.holder.Token != ""
 	at.holder = h
+	if h.Token == "" { // a slot moves, or the lock is on its way to another process
+		return
+	}
 	at.head.Found.fill(Found{token: h.Token})
-	if !first {
+	if known {
 		return
 	}
 	for _, t := range at.waiting {
