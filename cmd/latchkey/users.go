@@ -108,23 +108,18 @@ func (c *crowd) merge(other *crowd) {
 	c.users += other.users
 	c.sessions += other.sessions
 	c.top = append(c.top, other.top...)
-	c.mergeUnreadable(other)
-}
-
-func (c *crowd) mergeUnreadable(other *crowd) {
 	c.unreadable += other.unreadable
-	for _, key := range other.unreadableKeys {
-		c.nameUnreadable(key)
-	}
+	c.unreadableKeys = append(c.unreadableKeys, other.unreadableKeys...)
+	c.unreadableKeys = c.unreadableKeys[:min(len(c.unreadableKeys), unreadableIDs)]
 }
 
-// cannotRead counts a key that another program or version has written.
+// cannotRead counts a key that another program or version has written. If a user is looked at twice, a key that was named
+// does not count twice.
 func (c *crowd) cannotRead(key string) {
+	if slices.Contains(c.unreadableKeys, key) {
+		return
+	}
 	c.unreadable++
-	c.nameUnreadable(key)
-}
-
-func (c *crowd) nameUnreadable(key string) {
 	if len(c.unreadableKeys) < unreadableIDs {
 		c.unreadableKeys = append(c.unreadableKeys, key)
 	}

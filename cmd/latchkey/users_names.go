@@ -83,14 +83,14 @@ func (c *census) readNames(some []*loggedIn) (gone []*loggedIn, _ error) {
 
 // countAgain counts the sessions of some users again, and returns the users who still have no name.
 func (c *census) countAgain(some []*loggedIn) (unnamed []*loggedIn, _ error) {
-	now, lists := &crowd{}, []string{}
+	now, lists := &crowd{unreadable: c.unreadable, unreadableKeys: c.unreadableKeys}, []string{}
 	for _, u := range some {
 		lists = append(lists, c.prefix+"{"+u.Tag+"}.list")
 	}
 	if err := c.addUsers(now, &node{redis: c.redis, client: c.redis.client}, lists); err != nil {
 		return nil, err
 	}
-	c.mergeUnreadable(now)
+	c.unreadable, c.unreadableKeys = now.unreadable, now.unreadableKeys
 	for _, u := range some {
 		c.users, c.sessions = c.users-1, c.sessions-int64(u.Sessions)
 		at := slices.IndexFunc(now.top, func(n loggedIn) bool { return n.Tag == u.Tag })

@@ -89,3 +89,29 @@ func TestUsersWhoseSessionsEndMeanwhile(t *testing.T) {
 		t.Errorf("%d users; %s", len(c.top), stderr)
 	}
 }
+
+// If a user is counted again, a key that cannot be read is still one key.
+func TestUsersWithUnreadableKeysWhoAreCountedAgain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	key := []byte(strings.Repeat("key!", 8))
+	st := opened(t, s.URL, store.Options{Encryption: store.Encryption{Keys: [][]byte{key}}})
+	newest, unreadable := login(t, st, "ann", "", 1), login(t, st, "ann", "", 2)
+	login(t, st, "ann", "", 3)
+	lost := login(t, st, "bob", "", 1)
+	s.Do(t, "SET", keyOf(unreadable), "junk")
+
+	c, stderr := counted(t, "--redis", s.URL, "--keys-file", file(t, hex.EncodeToString(key)))
+	if err := records.Of(st).End(t.Context(), newest); err != nil {
+		t.Fatal(err)
+	}
+	s.Do(t, "DEL", keyOf(lost))
+	s.Do(t, "RPUSH", keyOf(lost), "junk") // which is found when bob is counted again
+	if err := c.name(); err != nil {
+		t.Fatal(err)
+	}
+	c.hint()
+	if c.sessions != 1 || c.unreadable != 2 || !slices.Equal(c.unreadableKeys, []string{keyOf(unreadable), keyOf(lost)}) {
+		t.Errorf("%d sessions, and %d keys cannot be read: %s", c.sessions, c.unreadable, stderr)
+	}
+}
