@@ -47,6 +47,8 @@ var sentinelMistakes = []mistake{
 		return url + "s", nil, func(finding) []string { return []string{redisVariable + "=" + url} }
 	}},
 	{"it does not say what it knows of", sentinelUserWithout("sentinel|master")},
+	{"the master, or a Sentinel, does not let this program in", sentinelUserWithout("sentinel|get-master-addr-by-name")},
+	{"the master, or a Sentinel, does not let this program in", sentinelUserWithout("sentinel|sentinels")},
 	{"let it watch that one", func(t *testing.T) (string, []string, func(finding) []string) {
 		s := redistest.Real(t)
 		one, other := redistest.Sentinel(t, s, 1), redistest.Sentinel(t, s, 1)

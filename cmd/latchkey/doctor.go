@@ -115,9 +115,12 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 	if j.unconnected != nil { // so there is a Sentinel, which may know more
 		f, _ := errors.AsType[failure](j.unconnected)
 		d := &diagnosis{job: j, node: &node{redis: j.redis, address: cmp.Or(f.master, j.redis.option.Sentinel.MasterSet)}}
-		if why := reason(j.unconnected); isRefused(j.unconnected) {
+		switch why := reason(j.unconnected); {
+		case isRefused(j.unconnected) && f.master == "": // Redis's words name the command, such as sentinel|sentinels
+			d.say(wrong, "node", "the master, or a Sentinel, does not let this program in: %s", why)
+		case isRefused(j.unconnected):
 			d.say(wrong, "node", "the master does not let this program in: %s", why)
-		} else {
+		default:
 			d.say(wrong, "node", "the master cannot be reached: %s: %s, unless a replica takes over by itself in some seconds", why, revival(why))
 		}
 		return d.findings, servers{1, 0}, nil
