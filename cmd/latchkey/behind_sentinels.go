@@ -65,14 +65,14 @@ func (r *redis) explainedOfMaster(err error, address string) error {
 
 // explainedOfSentinel is explained if it is known that the error is a Sentinel's, which may have a password of its own.
 func (r *redis) explainedOfSentinel(err error, address string) failure {
-	f, ok := errors.AsType[failure](r.explainedAt(err, address))
+	f, _ := errors.AsType[failure](r.explainedAt(err, address)) // which always returns one
 	f.at = address + " (Sentinel)"
 	switch text := err.Error(); {
-	case ok && strings.Contains(text, "unknown command 'SENTINEL'"):
+	case strings.Contains(text, "unknown command 'SENTINEL'"):
 		f.at, f.why = address, "this is no Sentinel: name Sentinels in the URL, or leave out master_set"
-	case ok && strings.HasPrefix(text, "NOAUTH"):
+	case strings.HasPrefix(text, "NOAUTH"):
 		f.why = "NOAUTH Authentication required: add &sentinel_password=PASSWORD to the URL in " + redisVariable
-	case ok && strings.HasPrefix(text, "WRONGPASS"):
+	case strings.HasPrefix(text, "WRONGPASS"):
 		f.why = strings.TrimSuffix(text, ".") + ": see sentinel_password and sentinel_user in " + redisVariable
 	}
 	return f
