@@ -142,7 +142,7 @@ var powers = func() (p [20]uint64) {
 }()
 
 // greetings are the kinds of errors with which Redis replies to a client that connects.
-var greetings = []string{"ERR", "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "NOPROTO", "LOADING"}
+var greetings = []string{"ERR", "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "NOPROTO", "LOADING", "BUSY"}
 
 // whyNotConnected returns the first word of the error with which Redis has refused a connection, or "" if err is of
 // another kind. Each client has its own type for Redis's errors, so only the text tells.

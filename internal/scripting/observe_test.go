@@ -50,6 +50,7 @@ func TestEachTryIsObserved(t *testing.T) {
 		"full":               {knows(meets(refusal("OOM command not allowed"))), []string{"EVALSHA×1 OOM"}},
 		"without a kind":     {knows(meets(refusal("go away"))), []string{"EVALSHA×1 ERR"}},
 		"no connection":      {knows(meets(notConnected("WRONGPASS invalid username-password pair"))), []string{"EVALSHA×1 WRONGPASS refused"}},
+		"a script that runs": {knows(meets(notConnected("BUSY Redis is busy running a script."))), []string{"EVALSHA×1 BUSY refused"}}, // SELECT is refused
 		"no such database":   {knows(meets(notConnected("DB index is out of range"))), []string{"EVALSHA×1  refused"}},
 		"a panic":            {knows(func(exchange) ([]any, error) { panic("no client") }), []string{"EVALSHA×1  maybe done"}},
 	} {
