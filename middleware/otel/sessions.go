@@ -24,7 +24,7 @@ var happenings = map[string]struct {
 	"lost": {"latchkey.lock.lost", "{lock}", "Locks that their holder has lost.",
 		[]string{"lease", "max_hold", "taken", "changed", "ended", "gone", "unavailable"}},
 	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", []string{""}},
-	"handed_over": {"latchkey.lock.handed_over", "{lock}", "Locks that this process has released, and for which another process has waited.",
+	"handed_over": {"latchkey.lock.handed_over", "{lock}", "Locks that this process has released while another process stood in the queue for them.",
 		[]string{""}},
 	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", []string{""}},
 }
