@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// These options are refused in addition to those that all kinds of locks refuse: see lockertest.
+// A Locker refuses these options, besides the options that all kinds of locks refuse: see lockertest.
 func TestLockRefusesBadOptions(t *testing.T) {
 	t.Parallel()
 	for rule, o := range map[string]Options{

@@ -181,8 +181,8 @@ func TestRedlockIsLostByAMajority(t *testing.T) {
 	}
 }
 
-// An error names a holder, and a caller waits for its lease, only if that holder may have a majority: by the
-// nodes that replied, and by those that did not.
+// An error names a holder, and a caller waits for its lease, only if that holder may have a majority, counted
+// over the nodes that replied and the nodes that did not.
 func TestRedlockHolderMayHaveAMajority(t *testing.T) {
 	for name, tt := range map[string]struct {
 		nodes []string // who has the lock there; "-": the node is away

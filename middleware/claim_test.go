@@ -38,8 +38,8 @@ func TestALoginThatAJobHoldsIsClaimed(t *testing.T) {
 }
 
 // P4: A background write finds its session unclaimed. Before it can claim the session, another request moves the ID.
-// The write then gets a 409, as if it had found the moved ID. What it wrote in a guest's session would be lost to its
-// client.
+// The write then gets a 409, as if it had found the moved ID. Its client would never see a guest's session with the
+// written value.
 func TestAClaimThatCrossesALogin(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)

@@ -163,7 +163,7 @@ func TestNothingIsHeldDuringAHook(t *testing.T) {
 	})
 }
 
-// A panic in a hook goes on like a panic in the handler. What was saved before stays saved.
+// A panic in a hook goes on like a panic in the handler. Changes that were saved before stay saved.
 func TestAHookThatPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		hooks := middleware.Hooks{End: func(context.Context, string) { panic("no disk") }}

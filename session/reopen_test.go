@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/session"
 )
 
-// Discard undoes everything that was done before it. What is done after it counts.
+// Discard undoes all changes before it. Changes after it count.
 func TestDiscardGoesBackToWhatWasOpened(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(*session.Session){

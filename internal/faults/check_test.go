@@ -12,7 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// These are the assertions that a test may make about its scene. scene_test.go has those that hold after each
+// These are the assertions that a test may make about its scene. scene_test.go has the assertions that hold after each
 // fault.
 
 // allAnswered asserts that no visitor noticed the fault, unless the machine has stalled.

@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
-// These are the timeouts that a load extends, and those that it does not. A load without terms changes nothing,
+// A load extends some timeouts, and leaves others. A load without terms changes nothing,
 // however long the application keeps the session.
 func TestLoadPutsOffWhatMayBe(t *testing.T) {
 	t.Parallel()

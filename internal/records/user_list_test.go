@@ -112,8 +112,8 @@ func TestLongDevices(t *testing.T) {
 	}
 }
 
-// P11: the replies to two users' lists change places. No user sees the sessions of the other. If another user's
-// record was copied to the key of one's own, the list shows nothing of it.
+// P11: the replies to two users' lists change places. Neither user sees the other's sessions. If another
+// user's record was copied to the key of a session of this user, the list shows nothing of it.
 func TestAListShowsNobodyElsesSessions(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// After setVersion all modules require that version, also those that are only tests, and the workspace still
-// works.
+// After setVersion all modules require that version, also the modules of tests alone, and the workspace still works.
 func TestSetVersion(t *testing.T) {
 	t.Parallel()
 	work, err := os.ReadFile("../../go.work")

@@ -109,7 +109,7 @@ func (s *served) values(t *testing.T) (sums map[string]float64, counts map[strin
 	return sums, counts
 }
 
-// The numbers are those that the clients have seen: each request counts once, and has one wait and one hold.
+// The numbers agree with what the clients have seen: each request counts once, and has one wait and one hold.
 func TestNumbersOfRealRequests(t *testing.T) {
 	t.Parallel()
 	const visitors, requests = 2, 8
