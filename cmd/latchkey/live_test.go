@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/creack/pty"
 )
 
@@ -28,15 +29,20 @@ func topInProcess(t *testing.T, url, count string, stdout, stderr hook) (code in
 	return run(ctx, []string{"top", "--json", "--count", count, "--timeout", "20s"}, getenv, nil, stdout, stderr)
 }
 
-// Failed looks count, so top ends although Redis stays away. The error is said once, and makes the status 1.
+// stopsAfterOne notes looks, and stops Redis after the first.
+func stopsAfterOne(t *testing.T, s *redistest.Server, looks *[]string) hook {
+	return func(text string) {
+		if *looks = append(*looks, text); len(*looks) == 1 {
+			s.Stop(t)
+		}
+	}
+}
+
+// Failed looks count, so top ends although Redis stays away. The error is printed once, and the status is 1.
 func TestTheLastLooksFail(t *testing.T) {
 	s, _ := withRedis(t)
 	var looks, said []string
-	stdout := hook(func(text string) {
-		if looks = append(looks, text); len(looks) == 1 {
-			s.Stop(t)
-		}
-	})
+	stdout := stopsAfterOne(t, s, &looks)
 	stderr := hook(func(text string) { said = append(said, text) })
 	code := topInProcess(t, s.URL, "4", stdout, stderr)
 	all := strings.Join(said, "")
@@ -49,11 +55,7 @@ func TestTheLastLooksFail(t *testing.T) {
 func TestALookFails(t *testing.T) {
 	s, _ := withRedis(t)
 	var looks, said []string
-	stdout := hook(func(text string) {
-		if looks = append(looks, text); len(looks) == 1 {
-			s.Stop(t)
-		}
-	})
+	stdout := stopsAfterOne(t, s, &looks)
 	stderr := hook(func(text string) {
 		if said = append(said, text); strings.Contains(text, "connection refused") {
 			s.Restart(t)

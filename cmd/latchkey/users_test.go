@@ -249,7 +249,7 @@ func TestUsersShowProgressOnATerminal(t *testing.T) {
 	}
 }
 
-// Keys that another program has written are said, and make the status 1. The other users are shown.
+// If another program has written keys, users names them, has status 1, and shows the other users.
 func TestUsersWhoCannotBeRead(t *testing.T) {
 	s, st := withRedis(t)
 	ann, bob, eve, zoe := login(t, st, "ann", "", 0), login(t, st, "bob", "", 0), login(t, st, "eve", "", 0), login(t, st, "zoe", "", 0)
