@@ -95,7 +95,7 @@ func (l *Lines[W]) join(t *Ticket[W], again bool) (head bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.keys[t.Key]
-	if t.Found != nil && at != nil && !again {
+	if at != nil && !again {
 		at.show(t)
 	}
 	switch {

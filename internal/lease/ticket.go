@@ -19,8 +19,8 @@ type Ticket[W any] struct {
 	Label   string
 	Options *Options // by WithDefaults; shared by many, and not changed
 	Context context.Context
-	Found   *Found // for observers; nil: nobody wants to know. See fill
 
+	found  Found
 	lines  *Lines[W]
 	line   *line[W] // since the last Enter
 	came   time.Time
@@ -30,26 +30,37 @@ type Ticket[W any] struct {
 
 // A Found is what a ticket has found when it came. Lines.mu guards it while the ticket is in line.
 type Found struct {
-	Ahead   int    // how many tickets stood before it in line
-	token   string // of the holder; empty if there is none, or its token is not known
-	label   string // of the holder if only its label is known, otherwise of the head; empty if there is neither
+	// before is the token of the holder. If that is not known, it is the label of the holder or, if there is no holder,
+	// of the head. It is empty if there is neither.
+	before  string
+	token   bool // before is a token
 	filled  bool
-	contest int // of the line's head, if that had not found a holder yet; otherwise 0
+	ahead   int32 // how many tickets stood before it in line
+	contest int   // of the line's head, if that had not found a holder yet; otherwise 0
 }
 
-// Behind returns the label of the holder, and its process if that is another one. If no holder is known, it returns the
+// Found returns what the ticket has found when it came. It is called when the ticket is not in line any more.
+func (t *Ticket[W]) Found() *Found { return &t.found }
+
+// Ahead returns how many tickets stood before it in line.
+func (f *Found) Ahead() int { return int(f.ahead) }
+
+// Behind returns the label of the holder, and its process if that is another one. If there was no holder, it returns the
 // label of the head, which was acquiring the lock.
 func (f *Found) Behind() (label, process string) {
-	if owner, known := ParseToken(f.token); known {
+	if !f.token {
+		return excerpt.Printable(f.before, maxLabel), ""
+	}
+	if owner, known := ParseToken(f.before); known {
 		return owner.Label, Elsewhere(owner)
 	}
-	return excerpt.Printable(f.label, maxLabel), ""
+	return "", "" // another program has written the lock
 }
 
-// fill fills in what was found: by the first Enter, or else by the first try that finds a holder. It does nothing if
-// nobody wants to know, or if it was filled in before.
+// fill fills in what was found: by the first Enter, or else by the first try that finds a holder. It does nothing if it
+// was filled in before.
 func (f *Found) fill(found Found) {
-	if f != nil && !f.filled {
+	if !f.filled {
 		*f = found
 		f.filled = true
 	}
@@ -57,15 +68,16 @@ func (f *Found) fill(found Found) {
 
 // show shows a ticket how things stand with its key.
 func (at *line[W]) show(t *Ticket[W]) {
-	found := Found{Ahead: len(at.waiting), token: at.holder.Token, label: at.holder.label}
+	found := Found{ahead: int32(len(at.waiting)), before: at.holder.label}
 	if at.head != nil {
-		found.Ahead++
-		found.label = at.head.Label
-		if found.token == "" {
-			found.contest = at.contest
-		}
+		found.ahead++
+		found.before = at.head.Label
+		found.contest = at.contest
 	}
-	t.Found.fill(found)
+	if token := at.holder.Token; token != "" {
+		found.before, found.token, found.contest = token, true, 0
+	}
+	t.found.fill(found)
 }
 
 // meet notes the holder that a try of the head has found. The tickets that came during the same contest, before the first
@@ -76,13 +88,13 @@ func (at *line[W]) meet(h Holder) {
 	if h.Token == "" { // a slot moves, or the lock is on its way to another process
 		return
 	}
-	at.head.Found.fill(Found{token: h.Token})
+	at.head.found.fill(Found{before: h.Token, token: true})
 	if known {
 		return
 	}
 	for _, t := range at.waiting {
-		if f := t.Found; f != nil && f.contest == at.contest {
-			f.token, f.contest = h.Token, 0
+		if f := &t.found; f.contest == at.contest {
+			f.before, f.token, f.contest = h.Token, true, 0
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // foundBy puts a ticket into the line, and returns what it finds there, and how it enters again.
 func foundBy(t *testing.T, l *Lines[string], label string) (ticket *Ticket[string], enter func()) {
 	o := Options{Wait: time.Minute}.WithDefaults()
-	ticket = &Ticket[string]{Key: "k", Label: label, Options: &o, Context: t.Context(), Found: new(Found)}
+	ticket = &Ticket[string]{Key: "k", Label: label, Options: &o, Context: t.Context()}
 	enter = func() {
 		go func() { _, _ = l.Enter(ticket) }()
 		synctest.Wait()
@@ -20,7 +20,7 @@ func foundBy(t *testing.T, l *Lines[string], label string) (ticket *Ticket[strin
 
 func wantBehind(t *testing.T, ticket *Ticket[string], want string) {
 	t.Helper()
-	if behind, _ := ticket.Found.Behind(); behind != want {
+	if behind, _ := ticket.Found().Behind(); behind != want {
 		t.Errorf("%s waits behind %q, want %q", ticket.Label, behind, want)
 	}
 }

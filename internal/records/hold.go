@@ -52,25 +52,11 @@ type write struct {
 	begun   time.Time // when the hold began to end
 }
 
-// A visit is one allocation for a hold and its taking.
+// A visit is one allocation for a hold and its taking. It has 888 bytes, which Go allocates as 896. With one more word
+// Go would allocate 1,024 bytes, which costs each request 2 µs.
 type visit struct {
 	Hold
 	taking taking
-}
-
-// An observedVisit also has room for what the hold's ticket finds.
-type observedVisit struct {
-	visit
-	found lease.Found
-}
-
-// visit returns a new visit. If somebody wants to know what its ticket finds, visit also returns the room for that.
-func (s *Engine) visit(ctx context.Context) (*visit, *lease.Found) {
-	if !s.observed() || s.collectorIn(ctx) == nil {
-		return new(visit), nil
-	}
-	v := new(observedVisit)
-	return &v.visit, &v.found
 }
 
 // Take acquires the session's lock and reads its record, in one round trip. If there is no record, no lock is
@@ -82,12 +68,12 @@ func (s *Engine) visit(ctx context.Context) (*visit, *lease.Found) {
 // reveal its user, Save fails, and Renew creates a session without a user.
 func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 	terms, err := s.terms(t)
-	v, found := s.visit(ctx)
+	v := new(visit)
 	h, k := &v.Hold, &v.taking
 	h.engine, h.id, h.terms = s, id, terms
 	if err == nil {
-		k.Spin, k.engine, k.id, k.keys, k.terms = lease.Spin{Runner: s.runner}, s, id, s.keys(id), &h.terms
-		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx, Found: found}
+		k.Spin, k.hold, k.keys = lease.Spin{Runner: s.runner}, h, s.keys(id)
+		h.ticket = lease.Ticket[*Hold]{Who: h, Key: k.keys.lock.(string), Label: terms.Label, Options: s.lockingBy(&terms), Context: ctx}
 	}
 	for again := err == nil; again; {
 		var head bool

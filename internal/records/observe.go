@@ -141,11 +141,11 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 
 // waited tells of a Take.
 func (s *Engine) waited(ctx context.Context, h *Hold) {
-	c, found := s.collectorIn(ctx), h.ticket.Found
-	if c == nil || found == nil { // there was no observer when it came
+	c, found := s.collectorIn(ctx), h.ticket.Found()
+	if c == nil {
 		return
 	}
-	o := Wait{Ahead: found.Ahead}
+	o := Wait{Ahead: found.Ahead()}
 	o.Behind, o.Process = found.Behind()
 	if h.tenure != nil {
 		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes

@@ -33,10 +33,8 @@ import (
 // well.
 type taking struct {
 	lease.Spin
-	engine *Engine
-	id     string
+	hold   *Hold
 	keys   sessionKeys
-	terms  *Terms
 	tenure *tenure // of the try that has acquired the lock
 	// unsure: SET may have been done, so the token may have the lock for the rest of a lease.
 	unsure bool
@@ -49,7 +47,7 @@ type taking struct {
 
 // Take implements [lease.Algorithm].
 func (k *taking) Take(ctx context.Context, _, token, place string, span time.Duration) (found lease.Attempt, err error) {
-	if place != "" || k.unsure || k.terms.TTL <= span+outlast { // the record would not outlast the lease
+	if place != "" || k.unsure || k.hold.terms.TTL <= span+outlast { // the record would not outlast the lease
 		return k.byScript(ctx, token, place, span)
 	}
 	begun := time.Now()
@@ -59,7 +57,7 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 	}
 	broken := err != nil
 	// Both tries together take no longer than one round trip may.
-	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.engine.options.Timeout))
+	ctx, cancel := context.WithDeadline(ctx, begun.Add(k.hold.engine.options.Timeout))
 	defer cancel()
 	found, err = k.byScript(ctx, token, place, span)
 	// SET may have been done although the script failed, or may still be done.
@@ -69,16 +67,16 @@ func (k *taking) Take(ctx context.Context, _, token, place string, span time.Dur
 
 // byScript is Take with take.lua.
 func (k *taking) byScript(ctx context.Context, token, place string, span time.Duration) (lease.Attempt, error) {
-	now, idle := time.Now(), k.terms.TTL
-	if k.terms.Quiet {
+	now, idle := time.Now(), k.hold.terms.TTL
+	if k.hold.terms.Quiet {
 		idle = 0 // the record only outlasts the lock
 	}
 	x := scripting.RoundTrip{Script: takeScript, Keys: k.keys.forScript(), Args: []any{token, span.Milliseconds(),
-		k.terms.MaxBytes, k.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
-	if k.terms.Quiet {
+		k.hold.terms.MaxBytes, k.hold.terms.outlived(now), place, idle.Milliseconds(), now.UnixMilli()}}
+	if k.hold.terms.Quiet {
 		x.Args = append(x.Args, yes)
 	}
-	_, reply, err := k.engine.runner.RoundTrip(ctx, x)
+	_, reply, err := k.hold.engine.runner.RoundTrip(ctx, x)
 	if err != nil {
 		return lease.Attempt{}, err
 	}
@@ -97,7 +95,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	if ofUser {
 		k.commands[2], asked = append(k.commands[2], k.keys.mark), 3
 	}
-	replies, err := k.engine.runner.RoundTripPlain(ctx, lock.(string), k.commands[:]...)
+	replies, err := k.hold.engine.runner.RoundTripPlain(ctx, lock.(string), k.commands[:]...)
 	if err != nil {
 		k.unsure = true
 		again := scripting.Broken(err)
@@ -115,7 +113,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 	text, _ := scripting.Text(values[1])
 	heard, f := time.Now(), k.form(token)
 	parsed, err := parse(text, f)
-	if !held || err != nil || len(text) > k.terms.MaxBytes || k.terms.expired(&parsed, heard) {
+	if !held || err != nil || len(text) > k.hold.terms.MaxBytes || k.hold.terms.expired(&parsed, heard) {
 		return lease.Attempt{}, false, nil
 	}
 	t := k.begin(begun, heard)
@@ -126,7 +124,7 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 			return lease.Attempt{}, false, nil
 		}
 	}
-	parsed.unclaimed = belowOf(t.mark.(string), k.id)
+	parsed.unclaimed = belowOf(t.mark.(string), k.hold.id)
 	t.record, t.revision, t.size, t.args[0], t.box = parsed, parsed.revision, int32(len(text)), k.set[2], f.box
 	k.tenure = t
 	return lease.Attempt{Taken: true}, true, nil
@@ -134,14 +132,14 @@ func (k *taking) plainly(ctx context.Context, token string, span time.Duration, 
 
 // begin returns a new tenure. The take was sent at asked, and its reply arrived at heard.
 func (k *taking) begin(asked, heard time.Time) *tenure {
-	t := &tenure{engine: k.engine, id: k.id, keys: k.keys, lock: k.keys.lock.(string), terms: *k.terms, repliedAt: heard, sentAt: asked, mark: ""}
+	t := &tenure{engine: k.hold.engine, id: k.hold.id, keys: k.keys, lock: k.keys.lock.(string), terms: k.hold.terms, repliedAt: heard, sentAt: asked, mark: ""}
 	t.idle.L = &t.mu
 	return t
 }
 
 // form returns the form of the session's records. token has the same bond as they have.
 func (k *taking) form(token string) form {
-	return form{lease.BondIn(token), k.keys.ofUser(), k.engine.box(k.id)}
+	return form{lease.BondIn(token), k.keys.ofUser(), k.hold.engine.box(k.hold.id)}
 }
 
 // taken reads the reply of take.lua. If the script has acquired the lock, a tenure begins.
@@ -158,7 +156,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		others, ok = reply.IntAt(2)
 		mark, marked := reply.TextAt(3)
 		t.others, t.mark, ok = others != 0, mark, ok && marked
-		if left, quiet := reply.IntAt(4); quiet && k.terms.Quiet && left >= 0 {
+		if left, quiet := reply.IntAt(4); quiet && k.hold.terms.Quiet && left >= 0 {
 			t.idleEnd = t.repliedAt.Add(time.Duration(left) * time.Millisecond)
 		}
 	case stateTooLarge:
@@ -171,7 +169,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 		err = lease.Unexpected(reply)
 	}
 	if errors.Is(err, ErrGone) { // it stays ended: the requests that wait behind need not ask one after another
-		k.engine.lines.Dismiss(k.keys.lock.(string), err)
+		k.hold.engine.lines.Dismiss(k.keys.lock.(string), err)
 	}
 	if err != nil && !unusable(err) {
 		return lease.Attempt{}, err
@@ -180,7 +178,7 @@ func (k *taking) taken(reply scripting.Reply, token string, asked time.Time) (le
 	if err == nil {
 		t.size = int32(len(text))
 		t.record, t.unusable = parse(text, f)
-		t.record.unclaimed = belowOf(t.mark.(string), k.id)
+		t.record.unclaimed = belowOf(t.mark.(string), k.hold.id)
 		t.revision = t.record.revision
 	}
 	k.tenure = t

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -93,4 +94,12 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each request allocates a visit. Go has sizes of 896 and 1,024 bytes for it, 8 of them for itself, and the larger one
+// takes 2 µs more, of a request's 100.
+func TestAVisitHasTheSmallerSize(t *testing.T) {
+	if size := reflect.TypeFor[visit]().Size(); size > 896-8 {
+		t.Errorf("a visit has %d bytes", size)
+	}
 }
