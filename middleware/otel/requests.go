@@ -77,7 +77,13 @@ func newRequestTable(total *counter, wait, hold histogram) *table[requestKey, re
 	full := func() requestSeries {
 		return requestSeries{total.of(overflow), wait.of(overflow), hold.of(overflow)}
 	}
-	place := func(k requestKey) int { return mixed(k.outcome, k.kind, k.route) + int(k.mode) }
+	place := func(k requestKey) int {
+		n := mixed(k.outcome, k.kind, k.route) + int(k.mode)
+		if k.passed { // to a burst's requests the session is passed, but for the first
+			n += 32
+		}
+		return n
+	}
 	return newTable(bound, series, full, place)
 }
 
