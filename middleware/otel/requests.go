@@ -79,7 +79,7 @@ func newRequestTable(total *counter, wait, hold histogram) *table[requestKey, re
 	}
 	place := func(k requestKey) int {
 		n := mixed(k.outcome, k.kind, k.route) + int(k.mode)
-		if k.passed { // to a burst's requests the session is passed, but for the first
+		if k.passed { // in a burst, for all requests but the first. That one would take their place
 			n += 32
 		}
 		return n
