@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/cmd/bench/app"
 )
 
-// fresh is the number of rounds after which the processes of both trees are restarted.
+// fresh is the number of rounds after which the processes are restarted, if they are.
 const fresh = 3
 
 // build builds this program with the Latchkey in another directory. It returns the program as a contender,

@@ -32,6 +32,9 @@ func (c *config) observed() bool {
 	return slices.ContainsFunc(c.contenders, func(p contender) bool { return p.Observed })
 }
 
+// restarts reports whether the processes are restarted every few rounds.
+func (c *config) restarts() bool { return c.against != "" || c.observed() }
+
 // errUsage marks a command line that package flag has rejected.
 var errUsage = errors.New("wrong usage")
 

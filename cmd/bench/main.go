@@ -19,11 +19,11 @@
 // commit. Only the library is taken from there: this program is built a second time, with a replace directive
 // to the other tree. The workloads are hot, page, spread, read, lone (a single client) and far (sessions of
 // 40 KB, with 1 ms for a round trip to Redis). The processes of both trees are restarted every few rounds,
-// since two processes of the same program differ, too. The last table has the ratios new ÷ old: the median of
-// the rounds, and the range in which the median would lie with 95 % confidence after many more rounds. A
-// worse ratio is bold. One range in twenty is wrong, so repeat the measurement if a ratio stands out. The
-// time of a lone client has a limit. A run takes six minutes on two cores; -workload, -rounds and -time
-// shorten it.
+// since two processes of the same program differ, too. The first round of each process does not count, since a
+// process is slow at first. The last table has the ratios new ÷ old: the median of the rounds, and the range in
+// which the median would lie with 95 % confidence after many more rounds. A worse ratio is bold. One range in
+// twenty is wrong, so repeat the measurement if a ratio stands out. The time of a lone client has a limit. A run
+// takes eight minutes on two cores; -workload, -rounds and -time shorten it.
 //
 // # What observers cost
 //
@@ -31,8 +31,8 @@
 //
 // The peers noop, metrics and traces are Latchkey with an observer. noop and metrics are compared with Latchkey. traces
 // is compared with spans, a server that makes the same spans but has no observer. The processes are restarted every few
-// rounds. The last table has the range in which the median would lie with 95 % confidence after many more rounds. With
-// 60 rounds that range is about 0.1 wide on a shared machine.
+// rounds, and the first round of each does not count. The last table has the range in which the median would lie with
+// 95 % confidence after many more rounds. With 60 rounds that range is about 0.05 wide on a shared machine.
 //
 // # Where to find what
 //

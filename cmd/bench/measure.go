@@ -71,7 +71,7 @@ func measure(ctx context.Context, c config, server *redisServer, w cell, progres
 		defer o.close()
 	}
 	for round := range c.rounds {
-		if (c.against != "" || c.observed()) && round%fresh == 0 {
+		if c.restarts() && round%fresh == 0 {
 			for _, o := range r.peers {
 				o.close()
 			}
@@ -106,6 +106,9 @@ type environment struct {
 	server *redisServer
 	addr   string // of Redis, as the application reaches it
 }
+
+// duration is that of a round.
+func (e environment) duration() time.Duration { return e.config.time * time.Duration(max(1, e.times)) }
 
 // key signs the cookies of all processes.
 var key = []byte(crand.Text() + crand.Text())
@@ -164,7 +167,15 @@ func (o *outcome) begin(ctx context.Context, e environment) (err error) {
 	if o.fleet, err = startFleet(ctx, o.peer.binary, a, e.n); err != nil {
 		return err
 	}
-	o.load, err = e.begin(ctx, o.fleet)
+	if o.load, err = e.begin(ctx, o.fleet); err != nil || !e.config.restarts() {
+		return err
+	}
+	// This round does not count, since a new process is slow at first. Without it, one round of a rush in three would be a
+	// single page: only a round shows how many pages there is time for.
+	if err := o.load.prepare(e.duration()); err != nil {
+		return err
+	}
+	_, err = o.load.run(e.duration())
 	return err
 }
 
@@ -175,7 +186,7 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 			return err
 		}
 	}
-	d := e.config.time * time.Duration(max(1, e.times))
+	d := e.duration()
 	if err := o.load.prepare(d); err != nil {
 		return err
 	}
