@@ -126,7 +126,7 @@ func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 			return nil, err
 		}
 		left, err := replies[2*i+1].AsInt64()
-		if err != nil {
+		if err != nil && !isGone(err) {
 			return nil, err
 		}
 		h, _ := parseHead(text)

@@ -255,3 +255,25 @@ func TestEndOfAllWhileAMasterIsAway(t *testing.T) {
 		t.Errorf("%+v, want %s", r, want)
 	}
 }
+
+// A key that a slot has left behind when it went to another master is no session of its node. The others of this node
+// are ended.
+func TestEndOfAllMeetsAKeyLeftBehind(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 0, "--cluster-require-full-coverage", "no")
+	const n = 20
+	all := guests(t, openedOn(t, c), n)
+	slot := c.Slot(t, keyOf(all[0]))
+	old := c.Owner(t, slot)
+	now := c.Nodes[0]
+	if now == old {
+		now = c.Nodes[1]
+	}
+	old.Do(t, "CLUSTER", "DELSLOTS", slot)
+	now.Do(t, "CLUSTER", "DELSLOTS", slot)
+	now.Do(t, "CLUSTER", "ADDSLOTS", slot)
+	old.Do(t, "CLUSTER", "SETSLOT", slot, "NODE", now.Do(t, "CLUSTER", "MYID"))
+	if r := call(t, "redis://"+old.Addr, "end", "--all"); r != (result{fmt.Sprintf("%d sessions ended\n", n-1), "", exitOK}) {
+		t.Errorf("%+v", r)
+	}
+}
