@@ -45,41 +45,45 @@ func (g gauges) observe(o metric.Observer, c census) {
 // gauges: requests must not be counted twice, and of a gauge that two set, only one value would be left. Sessions that
 // the program has dropped are forgotten.
 type attached struct {
-	mu  sync.Mutex
+	to metric.MeterProvider
+
+	mu  sync.Mutex // guards all
 	all []weak.Pointer[middleware.Sessions]
 }
 
-var (
-	providersMu sync.Mutex
-	providers   = make(map[metric.MeterProvider]*attached)
-)
+// everyAttached has one for each provider. Their observers and providers keep them.
+var everyAttached struct {
+	mu  sync.Mutex // guards all
+	all []weak.Pointer[attached]
+}
 
 func attachedTo(p metric.MeterProvider) (a *attached, first bool) {
-	if !reflect.TypeOf(p).Comparable() {
-		return &attached{}, true
-	}
-	providersMu.Lock()
-	defer providersMu.Unlock()
-	for other, a := range providers { // the first global provider passes everything on to the one that is set later
-		if p == other || sameMeter(p, other) {
+	every := &everyAttached
+	every.mu.Lock()
+	defer every.mu.Unlock()
+	every.all = slices.DeleteFunc(every.all, func(w weak.Pointer[attached]) bool { return w.Value() == nil })
+	for _, w := range every.all {
+		// The first global provider passes everything on to the one that is set later: then both have the same meter.
+		if a := w.Value(); a != nil && (equal(a.to, p) || equal(meterOf(a.to), meterOf(p))) {
 			return a, false
 		}
 	}
-	a = &attached{}
-	providers[p] = a
+	a = &attached{to: p}
+	every.all = append(every.all, weak.Make(a))
 	return a, true
 }
 
-// sameMeter reports whether two providers have the same meter for this package: then one passes everything on to the other.
-func sameMeter(p, q metric.MeterProvider) bool {
-	a, b := meterOf(p), meterOf(q)
-	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+// equal reports whether two values are one. Those that cannot be compared are taken for different ones.
+func equal(a, b any) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 func (a *attached) add(s *middleware.Sessions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all = slices.DeleteFunc(a.all, func(p weak.Pointer[middleware.Sessions]) bool { return p.Value() == nil })
+	a.all = slices.DeleteFunc(a.all, func(p weak.Pointer[middleware.Sessions]) bool {
+		return p.Value() == nil || p.Value() == s // s is there already if it has two observers
+	})
 	a.all = append(a.all, weak.Make(s))
 }
 

@@ -1,10 +1,15 @@
 package otellatchkey
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/a2139e8d/latchkey/middleware"
+	"github.com/a2139e8d/latchkey/middleware/sessiontest"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
 // A census counts the sessions that are held in this process, who waits for which, and which are open. Two Sessions
@@ -30,5 +35,52 @@ func TestCensus(t *testing.T) {
 	}
 	if none := (&census{}); none.waiting() != 0 || none.longest() != 0 || none.oldest(noon) != 0 {
 		t.Error("an empty census is not empty")
+	}
+}
+
+// The requests of Sessions with two observers count once.
+func TestSessionsAttachedTwice(t *testing.T) {
+	t.Parallel()
+	var a attached
+	s := sessiontest.New(t, middleware.Options{}).Sessions
+	a.add(s)
+	a.add(s)
+	if len(a.all) != 1 {
+		t.Errorf("the Sessions counts %d times", len(a.all))
+	}
+	runtime.KeepAlive(s)
+}
+
+// A provider may be of a type whose values cannot all be compared.
+func TestProvidersThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	type embedded struct{ metric.MeterProvider }
+	type function struct {
+		metric.MeterProvider
+		_ func()
+	}
+	p := embedded{function{MeterProvider: noop.NewMeterProvider()}}
+	for range 2 {
+		if New(Options{MeterProvider: p}) == nil {
+			t.Error("there is no observer")
+		}
+	}
+}
+
+// A provider and its observers that the program has dropped do not stay in memory.
+func TestProvidersAreForgotten(t *testing.T) {
+	t.Parallel()
+	p := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	New(Options{MeterProvider: p})
+	gone := make(chan struct{})
+	runtime.AddCleanup(p, func(gone chan struct{}) { close(gone) }, gone)
+	p = nil
+	for {
+		runtime.GC()
+		select {
+		case <-gone:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
