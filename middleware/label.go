@@ -1,6 +1,10 @@
 package middleware
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/a2139e8d/latchkey/internal/excerpt"
+)
 
 // withoutMethod returns the pattern of a router without its method.
 func withoutMethod(pattern string) string {
@@ -14,9 +18,9 @@ func withoutMethod(pattern string) string {
 // found it. The label has no part of the path, which may be secret, as in the link of a mail.
 func (rq *request) label() string {
 	if label := rq.sessions.options.Label; label != nil {
-		return label(rq.base)
+		return excerpt.Label(label(rq.base))
 	}
-	return rq.route()
+	return excerpt.Label(rq.route())
 }
 
 // name returns the method, cut short since a client may have made it up, and the route, if it is known.

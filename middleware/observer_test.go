@@ -378,3 +378,31 @@ func TestTheServerIsObserved(t *testing.T) {
 		t.Error("no exchange was told")
 	}
 }
+
+// An observer that is given twice is told once.
+func TestAnObserverThatIsGivenTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w, w}}, app())
+		w.takeAll()
+		v.get(s.URL+"/add").want(t, 200, "2")
+		if told := requestsIn(w.takeAll()); len(told) != 1 {
+			t.Errorf("the observer is told of %+v", told)
+		}
+	})
+}
+
+// A request's own label is the one that waiters are told: short, and printable.
+func TestALabelIsPrintable(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		o := middleware.Options{Observers: []middleware.Observer{w},
+			Label: func(*http.Request) string { return "\x1b" + strings.Repeat("x", 100) }}
+		s, v := begun(t, r, o, app())
+		w.takeAll()
+		v.get(s.URL + "/add")
+		if told := requestsIn(w.takeAll()); len(told) != 1 || told[0].Label != "\ufffd"+strings.Repeat("x", 61) {
+			t.Errorf("the request is told as %+v", told)
+		}
+	})
+}

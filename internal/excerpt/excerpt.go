@@ -19,6 +19,12 @@ func Of(s string) string {
 	return Printable(s, Most)
 }
 
+// Label returns a label, or the name of a host, as waiters are told it: long enough for a route, short enough for every
+// command.
+func Label(s string) string { return Printable(s, maxLabel) }
+
+const maxLabel = 64 // bytes
+
 // Printable returns s, or its beginning, of most bytes at most. What cannot be printed is replaced.
 func Printable(s string, most int) string {
 	plain := len(s) <= most

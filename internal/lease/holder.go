@@ -50,7 +50,7 @@ func (h Holder) Owner() (Owner, bool) {
 		return ParseToken(h.Token)
 	}
 	owner := ThisProcess()
-	owner.Label, owner.Since = excerpt.Printable(h.label, maxLabel), h.granted
+	owner.Label, owner.Since = excerpt.Label(h.label), h.granted
 	return owner, true
 }
 

@@ -49,7 +49,7 @@ func (f *Found) Ahead() int { return int(f.ahead) }
 // label of the head, which was acquiring the lock.
 func (f *Found) Behind() (label, process string) {
 	if !f.token {
-		return excerpt.Printable(f.before, maxLabel), ""
+		return excerpt.Label(f.before), ""
 	}
 	if owner, known := ParseToken(f.before); known {
 		return owner.Label, Elsewhere(owner)
@@ -168,7 +168,7 @@ func (t *Ticket[W]) timeout() error {
 	t.lines.mu.Unlock()
 	if h == (Holder{}) && head != nil && head != t {
 		return worded{ErrTimeout, strings.TrimSuffix("another caller of this process is asking for the lock: "+
-			excerpt.Printable(head.Label, maxLabel), ": ")}
+			excerpt.Label(head.Label), ": ")}
 	}
 	return held(ErrTimeout, h)
 }

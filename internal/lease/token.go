@@ -24,16 +24,13 @@ func (o Owner) String() string {
 	return strings.TrimSuffix(o.Host+"/"+strconv.Itoa(o.PID)+" "+o.Label, " ")
 }
 
-// maxLabel is long enough for a route, short enough for every command.
-const maxLabel = 64
-
 // process is host/pid. It is the same for all locks.
 var process = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "unknown"
 	}
-	return excerpt.Printable(strings.ReplaceAll(host, " ", "_"), maxLabel) + "/" + strconv.Itoa(os.Getpid())
+	return excerpt.Label(strings.ReplaceAll(host, " ", "_")) + "/" + strconv.Itoa(os.Getpid())
 })
 
 // ThisProcess returns the owner of a lock of this process, without a label.
@@ -111,7 +108,7 @@ func NewToken(bond Bond, label string, now time.Time) string {
 	b = append(b, process()...)
 	if label != "" {
 		b = append(b, ' ')
-		b = append(b, excerpt.Printable(label, maxLabel)...)
+		b = append(b, excerpt.Label(label)...)
 	}
 	return string(b)
 }
