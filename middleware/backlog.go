@@ -1,11 +1,14 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/records"
 )
@@ -60,7 +63,7 @@ func (b *backlog) run() {
 	for {
 		next, ok, dropped := b.next()
 		if dropped > 0 {
-			b.sessions.logObserver("an observer is too slow, and misses events", slog.Int("events", dropped))
+			b.sessions.logMissed(dropped)
 		}
 		if !ok {
 			ended = true
@@ -128,10 +131,19 @@ func (s *Sessions) logObserver(message string, attrs ...slog.Attr) {
 	})
 }
 
-// observeStore makes the observers known to the store.
+// logMissed logs that an observer has missed events. A line that is left out adds its events to the next line.
+func (s *Sessions) logMissed(events int) {
+	defer func() { _ = recover() }() // as above
+	if before, ok := s.damper.pass("missed", events, time.Now()); ok {
+		cmp.Or(s.options.Logger, slog.Default()).LogAttrs(context.Background(), slog.LevelError,
+			"latchkey: an observer is too slow, and misses events", slog.String("kind", "observer"), slog.Int("events", before+events))
+	}
+}
+
+// observeStore makes the observers known to the store. One that is there twice is told once.
 func (s *Sessions) observeStore(observers []Observer) {
 	for _, o := range observers {
-		if o == nil {
+		if o == nil || slices.ContainsFunc(s.backlogs, func(b *backlog) bool { return records.Same(b.observer, o) }) {
 			continue
 		}
 		b := &backlog{observer: o, sessions: s}

@@ -64,3 +64,19 @@ func TestThePanicOfAnObserverIsLogged(t *testing.T) {
 		t.Errorf("the log is\n%s", log)
 	}
 }
+
+// A line that is left out, since there were many, adds its events to the next line: so the numbers add up.
+func TestAllMissedEventsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &logtest.Buffer{}
+		s := &Sessions{options: Options{Logger: log.Logger()}, damper: newDamper(1, time.Second)}
+		s.logMissed(3)
+		s.logMissed(4)
+		time.Sleep(time.Second)
+		s.logMissed(5)
+		lines := log.Lines("misses events")
+		if len(lines) != 2 || !strings.Contains(lines[0], "events=3") || !strings.Contains(lines[1], "events=9") {
+			t.Errorf("the log has %q", lines)
+		}
+	})
+}

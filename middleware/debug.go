@@ -29,7 +29,8 @@ import (
 //	go http.ListenAndServe("127.0.0.1:6060", debug)
 //
 // Like pprof, the page does not check who asks. So serve it on an address that only you reach, as above, or behind a
-// check of your own. It has public IDs, labels and the process's host and ID, but no user, no path, no value and no
+// check of your own. If a check is inside Handler, it must be inside None, too: sessions.None(check(sessions.Debug())).
+// Otherwise the page waits for the session of whoever asks. The page has public IDs, labels and the process's host and ID, but no user, no path, no value and no
 // secret.
 //
 // The page opens no session, acquires no lock, and asks Redis nothing, so it works while Redis is unavailable. It needs

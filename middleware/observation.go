@@ -98,7 +98,7 @@ func (o *observation) tell() {
 	n := o.lock()
 	switch {
 	case n == nil:
-	case !n.holding.IsZero():
+	case !n.heldSince.IsZero():
 		o.mu.Unlock()
 	default:
 		kept := n.kept

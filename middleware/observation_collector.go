@@ -90,19 +90,19 @@ func (o *observation) passOn(e Event) {
 }
 
 // Waited implements records.Collector.
-func (o *observation) Waited(now records.Wait) {
+func (o *observation) Waited(w records.Wait) {
 	n := o.lock()
 	if n == nil {
 		return
 	}
 	e := &n.event
 	if len(e.Holds) == 0 { // what counts is what it found when it first asked for the lock
-		e.Queue, e.Behind, e.BehindProcess = now.Ahead, now.Behind, now.Process
+		e.Queue, e.Behind, e.BehindProcess = w.Ahead, w.Behind, w.Process
 	}
-	n.wait = now
-	e.Passed = e.Passed || now.Passed
-	if now.Bytes > 0 {
-		e.Bytes = now.Bytes
+	n.wait = w
+	e.Passed = e.Passed || w.Passed
+	if w.Bytes > 0 {
+		e.Bytes = w.Bytes
 	}
 	o.mu.Unlock()
 }

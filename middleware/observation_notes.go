@@ -19,8 +19,8 @@ type notes struct {
 	keeping   bool      // events are kept
 	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
 	exchanged int       // how many of exchanges are used
-	holding   time.Time // since when the request holds its session; zero: it does not
-	hold      *trace.Task
+	heldSince time.Time // since when the request holds its session; zero: it does not
+	holdTask  *trace.Task
 	wait      records.Wait // for the lock, that is being told
 	tripsThen int          // event.RoundTrips when the request acquired the lock
 	stored    time.Time    // when the reply to a commit came, if that was the last exchange of this hold
@@ -104,9 +104,9 @@ func (o *observation) holdsOn() {
 
 // holds is called with mu held.
 func (o *observation) holds(n *notes, since time.Time) {
-	n.holding = since
+	n.heldSince = since
 	if o.task != nil { // a task, since another goroutine may end it, which a region does not allow
-		_, n.hold = trace.NewTask(o.Context, "latchkey hold")
+		_, n.holdTask = trace.NewTask(o.Context, "latchkey hold")
 	}
 }
 
@@ -131,8 +131,8 @@ func (o *observation) opened(id string, from origin) {
 	if !n.event.Acquired.IsZero() {
 		return
 	}
-	n.event.Acquired = n.holding
-	if n.holding.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or an exchange came after that, such as a claim
+	n.event.Acquired = n.heldSince
+	if n.heldSince.IsZero() || n.event.RoundTrips > n.tripsThen { // it has no lock, or an exchange came after that, such as a claim
 		n.event.Acquired = n.now()
 	}
 }
@@ -193,18 +193,18 @@ func (o *observation) released() {
 }
 
 func (n *notes) released() {
-	if !n.holding.IsZero() {
+	if !n.heldSince.IsZero() {
 		end := n.event.Committed
-		if end.Before(n.holding) { // this hold has no commit that has succeeded
+		if end.Before(n.heldSince) { // this hold has no commit that has succeeded
 			end = n.now()
 		}
-		n.event.Held += end.Sub(n.holding)
-		n.holding = time.Time{}
+		n.event.Held += end.Sub(n.heldSince)
+		n.heldSince = time.Time{}
 		n.event.Holds[len(n.event.Holds)-1].Released = end
 	}
-	if n.hold != nil {
-		n.hold.End()
-		n.hold = nil
+	if n.holdTask != nil {
+		n.holdTask.End()
+		n.holdTask = nil
 	}
 }
 

@@ -15,10 +15,14 @@ import (
 //		}
 //	}
 //
-// Each event is reported once. The events of a request are reported in order, in the goroutine of the request, after
-// its session is released. No mutex is held then. So a slow observer delays only the request itself, and the observers
-// behind it in the slice. If a handler commits in another goroutine, that goroutine reports the events so far, and may
-// do so after the RequestEvent.
+// Each event is reported once, also to an observer that is twice in the slice. Observe is called by several goroutines at
+// once.
+//
+// The events of a request are reported in order, in the goroutine of the request, after its session is released. No mutex
+// is held then. So a slow observer delays only the request itself, and the observers behind it in the slice. But an Update
+// in a handler reports its events while that handler's session is held, and so do Sessions inside other Sessions: then a
+// slow observer also delays who waits for the outer session. If a handler commits in another goroutine, that goroutine
+// reports the events so far, and may do so after the RequestEvent.
 //
 // All other events are reported in order by one goroutine for each observer. Most of them belong to no request, such as
 // a lease that is extended. Five kinds belong to a request:
@@ -36,7 +40,8 @@ import (
 // observers get every event. An observer may use the Sessions, and gets the events of that use, too.
 //
 // What belongs to no request is reported to the observers of all Sessions of the store. So give Sessions that share a
-// store the same observers. If one of these Sessions is inside another, the observers of the inner one also get what
+// store the same observers, and let an observer be a pointer: one that cannot be compared, such as a func, counts as
+// another observer for each Sessions. If one of these Sessions is inside another, the observers of the inner one also get what
 // the handler does with the outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep

@@ -101,7 +101,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "observation.finish").True("!n.lent")),
 		seenBy(tests("middleware", "TestAnEventIsValidUntilItIsTold"))},
 	{"P17", "what was kept is told while the session is held again",
-		edits(overlay.In("middleware", "observation.tell").False("!n.holding.IsZero()")),
+		edits(overlay.In("middleware", "observation.tell").False("!n.heldSince.IsZero()")),
 		seenBy(tests("middleware", "TestNothingIsToldWhileTheSessionIsHeld"))},
 	{"P17", "the clone of an event changes with the event",
 		edits(overlay.In("middleware", "RequestEvent.Clone").Drop("c.Holds = slices.Clone(e.Holds)")),

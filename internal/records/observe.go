@@ -75,7 +75,7 @@ func (s *Engine) Observe(who any, o Observer) {
 		all = append(all, *had...)
 	}
 	for _, other := range all {
-		if same(other.who, who) {
+		if Same(other.who, who) {
 			return
 		}
 	}
@@ -84,8 +84,8 @@ func (s *Engine) Observe(who any, o Observer) {
 	s.runner.Observe(s.exchanged)
 }
 
-// same reports whether two observers are one. Those that cannot be compared are taken for different ones.
-func same(a, b any) bool {
+// Same reports whether two observers are one. Those that cannot be compared are taken for different ones.
+func Same(a, b any) bool {
 	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 

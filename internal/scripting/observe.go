@@ -35,15 +35,8 @@ type purpose struct {
 	now    time.Time // if the caller knows it
 }
 
-// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. If tell is nil, the runner calls
-// nothing.
-func (r *Runner) Observe(tell func(context.Context, Exchange)) {
-	if tell == nil {
-		r.observer.Store(nil)
-		return
-	}
-	r.observer.Store(&tell)
-}
+// Observe makes the runner call tell after each exchange, in the goroutine of the round trip.
+func (r *Runner) Observe(tell func(context.Context, Exchange)) { r.observer.Store(&tell) }
 
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
