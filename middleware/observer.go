@@ -219,7 +219,8 @@ type ExchangeEvent struct {
 //	                          does. If Redis has not replied to any other commit, no lock is reported as lost
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
-//	swept                     a lock that a lost reply may have left behind was removed in the background
+//	swept                     a lock was removed in the background: of a request whose commit got no reply, whose
+//	                          session had ended, or whose client had gone away
 type SessionEvent struct {
 	// Session is the public ID.
 	Session string

@@ -183,3 +183,24 @@ c0b1c :30006@31006 myself,master - 0 0 0 connected
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }
+
+// A user who may not ask a node of a cluster for the others is told so: the sessions of one node are not all.
+func TestAClusterWithTheRightsForOneServer(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 0)
+	for _, n := range c.Nodes {
+		n.Do(t, "ACL", "SETUSER", "oper", "on", ">pw", "~*", "+@all", "-cluster")
+	}
+	for _, command := range [][]string{{"stats"}, {"users"}, {"locks"}, {"end", "--all"}} {
+		fails(t, call(t, "redis://oper:pw@"+c.Nodes[0].Addr, command...), exitError, "this is a node of a cluster", "NOPERM")
+	}
+}
+
+// A replica that does not hear its master has old sessions, or none.
+func TestAReplicaWithoutItsMaster(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--replicaof", "127.0.0.1 1")
+	for _, command := range []string{"stats", "users", "locks", "top"} {
+		fails(t, call(t, s.URL, command), exitError, "this is a replica", "use the address of the master, 127.0.0.1:1")
+	}
+}

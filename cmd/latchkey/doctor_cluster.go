@@ -49,7 +49,7 @@ func (d *diagnosis) slots() {
 		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, %s", state, isOrAre(d.away), itOrThem(d.away), hope)
 	case free > 0:
 		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, lease.Slots).
-			do("redis-cli --cluster fix " + d.entry)
+			do(d.clusterFix())
 	case lost > 0:
 		d.say(wrong, name, "cluster_state is %s, and it does not hear the masters of %d slots, which this program can reach: wait some seconds; "+
 			"if this line stays, open the port of the cluster's bus between the nodes", state, lost)
@@ -59,6 +59,21 @@ func (d *diagnosis) slots() {
 	default:
 		d.say(fine, name, "cluster_state is ok, and all slots are served")
 	}
+}
+
+// clusterFix returns the command that gives each slot to one node. It logs in as this program does.
+func (d *diagnosis) clusterFix() string {
+	command := "redis-cli --cluster fix " + d.entry
+	if o := d.redis.option; o.Password != "" {
+		command = "REDISCLI_AUTH=PASSWORD " + command
+		if o.Username != "" {
+			command += " --user " + o.Username
+		}
+	}
+	if d.redis.option.TLSConfig != nil {
+		command += " --tls"
+	}
+	return command
 }
 
 // halfMoved checks that no slot is left half-moved to another node.
@@ -84,7 +99,7 @@ func (d *diagnosis) halfMoved() {
 		return
 	}
 	d.say(wrong, "slots", "%s moving: unless that is intended now, finish it; otherwise %s sessions are unavailable", what, whose).
-		do("redis-cli --cluster fix " + d.entry)
+		do(d.clusterFix())
 }
 
 // unreachable says what to do about a node of a cluster that does not reply.

@@ -42,7 +42,7 @@ type servers struct{ all, replied int }
 // each kind.
 func (j *job) printFindings(all []finding, of map[string]servers) {
 	counts := map[string]int64{}
-	changes := false
+	configures, grants := false, false
 	for _, g := range groupedFindings(all) {
 		counts[g.Level]++
 		if g.Level == fine && !j.verbose {
@@ -50,12 +50,16 @@ func (j *job) printFindings(all []finding, of map[string]servers) {
 		}
 		fmt.Fprintf(j.out, "%s %s%s\n", j.out.painted(g.Level), printable(g.whose(of)), printable(g.Text))
 		for _, command := range g.Do {
-			changes = changes || strings.HasPrefix(command, "CONFIG SET ")
+			configures = configures || strings.HasPrefix(command, "CONFIG SET ")
+			grants = grants || strings.HasPrefix(command, "ACL SETUSER ")
 			fmt.Fprintf(j.out, "         %s\n", printable(command))
 		}
 	}
-	if changes {
+	if configures {
 		fmt.Fprintln(j.out, "what CONFIG SET has changed is lost when Redis restarts: run CONFIG REWRITE after it, or edit redis.conf")
+	}
+	if grants {
+		fmt.Fprintln(j.out, "what ACL SETUSER has changed is lost when Redis restarts: run ACL SAVE after it, or CONFIG REWRITE if Redis has no aclfile")
 	}
 	hidden := ""
 	if counts[fine] > 0 && !j.verbose {

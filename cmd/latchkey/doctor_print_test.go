@@ -19,11 +19,12 @@ func TestFindingsAreShort(t *testing.T) {
 	all := []finding{
 		on("a:1", aNode, fine, "fine"), on("a:1", aNode, note, "perhaps"), on("a:1", aNode, wrong, "bad", "CONFIG SET x 1"),
 		on("b:1", aNode, fine, "fine"), on("b:1", aNode, note, "perhaps"), on("b:1", aNode, wrong, "bad", "CONFIG SET x 1"),
-		on("c:1", aNode, fine, "fine"), on("c:1", aNode, note, "perhaps"), on("c:1", aNode, wrong, "other"),
+		on("c:1", aNode, fine, "fine"), on("c:1", aNode, note, "perhaps"), on("c:1", aNode, wrong, "other", "ACL SETUSER x +y"),
 		on("d:1", aNode, wrong, "gone"),
 		on("s:1", aSentinel, wrong, "bad"),
 	}
-	const hint = "what CONFIG SET has changed is lost when Redis restarts: run CONFIG REWRITE after it, or edit redis.conf\n"
+	const hint = "what CONFIG SET has changed is lost when Redis restarts: run CONFIG REWRITE after it, or edit redis.conf\n" +
+		"what ACL SETUSER has changed is lost when Redis restarts: run ACL SAVE after it, or CONFIG REWRITE if Redis has no aclfile\n"
 	of := map[string]servers{aNode: {4, 3}, aSentinel: {1, 1}}
 	for verbose, want := range map[bool]string{
 		false: "", true: "ok     all 3 nodes that replied  fine\n",
@@ -35,6 +36,7 @@ func TestFindingsAreShort(t *testing.T) {
 		want = `wrong  2 of 4 nodes: a:1, b:1  bad
          CONFIG SET x 1
 wrong  c:1  other
+         ACL SETUSER x +y
 wrong  d:1  gone
 wrong  Sentinel s:1  bad
 note   all 3 nodes that replied  perhaps

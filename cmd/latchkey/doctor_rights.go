@@ -18,11 +18,13 @@ type right struct {
 // The rights in store/REDIS.md. Without the rights of notifying, processes that wait for each other poll; all
 // else works.
 var (
-	neededRights = rights("+ping PING", "+get GET KEY", "+mget MGET KEY KEY", "+getrange GETRANGE KEY 0 1",
+	neededRights = rights("+ping PING", "+get GET KEY", "+getrange GETRANGE KEY 0 1",
 		"+set SET KEY 1", "+del DEL KEY", "+pexpire PEXPIRE KEY 1", "+pttl PTTL KEY", "+rename RENAME KEY KEY", "+time TIME",
 		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
 	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
+	// Without it, what it reads at once is read in more round trips.
+	readRights = rights("+mget MGET KEY KEY")
 	// Rueidis also uses it, and can do without.
 	unsubscribe = right{rule: "+unsubscribe"}
 
@@ -72,6 +74,7 @@ func (d *diagnosis) rights() {
 		return
 	}
 	d.logins(user, missing)
+	d.optional(user, readRights, "the user %s may not read several keys at once: requests need more round trips")
 	d.optional(user, notify, "processes of the user %s cannot notify each other, and poll instead")
 	d.account(user)
 	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
@@ -82,7 +85,7 @@ func (d *diagnosis) rights() {
 
 // leastUser returns the command that makes a user with the rights of store/REDIS.md.
 func (d *diagnosis) leastUser(user string) string {
-	needed, notify := append(slices.Clone(neededRights), userRights...), append(slices.Clone(notifyRights), unsubscribe)
+	needed, notify := slices.Concat(neededRights, readRights, userRights), append(slices.Clone(notifyRights), unsubscribe)
 	if d.inCluster() {
 		needed, notify = append(needed, clusterRights...), clusterNotifyRights
 	}

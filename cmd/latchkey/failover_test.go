@@ -131,7 +131,7 @@ func TestSlotsInAFailover(t *testing.T) {
 		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: bring them back, unless a replica takes over", false},
 		{"fail", "16383", "0", nil, wrong, "1 of 16384 slots belong to no node", true},
 	} {
-		d := &diagnosis{node: &node{address: "c:1"}, entry: "c:1", away: c.away, spare: true,
+		d := &diagnosis{job: &job{redis: &redis{}}, node: &node{address: "c:1"}, entry: "c:1", away: c.away, spare: true,
 			info: map[string]string{"cluster_state": c.state, "cluster_slots_assigned": c.assigned, "cluster_slots_fail": "0", "cluster_slots_pfail": c.fail}}
 		d.slots()
 		if len(d.findings) != 1 || d.findings[0].Level != c.level || (len(d.findings[0].Do) > 0) != c.fix {

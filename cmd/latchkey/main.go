@@ -102,6 +102,9 @@ func dispatch(ctx context.Context, args []string, getenv func(string) string, ou
 	}
 	o.ids = distinct(o.ids)
 	r, err := connect(ctx, o)
+	if err == nil && c.name != "doctor" {
+		err = r.current()
+	}
 	if err == nil || c.name == "doctor" && o.redis.Sentinel.MasterSet != "" { // the Sentinels can be asked
 		out.continueLines(o.json)
 		err = c.run(&job{ctx: ctx, options: o, redis: r, out: out, unconnected: err})

@@ -21,6 +21,7 @@ import (
 type redis struct {
 	client rueidis.Client
 	master string // of a replica
+	link   string // of a replica to its master: its state
 	option rueidis.ClientOption
 	o      store.Options
 
@@ -96,8 +97,12 @@ func (c *ending) Close() error {
 	return c.Conn.Close()
 }
 
-// isServer returns an error if a Sentinel replies instead of a server. It notes the master of a replica.
+// isServer returns an error if a Sentinel replies instead of a server, or a node of a cluster. It notes the master of a
+// replica.
 func (r *redis) isServer(ctx context.Context) error {
+	if err := r.isWhole(ctx); err != nil {
+		return err
+	}
 	reply, err := r.do(ctx, r.client, "ROLE").ToArray()
 	if isRefused(err) { // the right to ask is missing, and not needed
 		return r.do(ctx, r.client, "PING").Error()
@@ -108,12 +113,35 @@ func (r *redis) isServer(ctx context.Context) error {
 	switch role, _ := reply[0].ToString(); {
 	case role == "sentinel":
 		return errors.New("this is a Sentinel: add ?master_set=NAME to its URL")
-	case role == "slave" && len(reply) > 2:
+	case role == "slave" && len(reply) > 3:
 		host, _ := reply[1].ToString()
 		port, _ := reply[2].AsInt64()
 		r.master = net.JoinHostPort(host, strconv.FormatInt(port, 10))
+		r.link, _ = reply[3].ToString()
 	}
 	return nil
+}
+
+// isWhole returns an error for a node of a cluster: the client takes it for a server of its own if the user may not ask
+// for the other nodes. No user needs a right for HELLO.
+func (r *redis) isWhole(ctx context.Context) error {
+	hello, _ := r.do(ctx, r.client, "HELLO").AsMap()
+	mode := hello["mode"]
+	if is, _ := mode.ToString(); is != "cluster" {
+		return nil
+	}
+	if err := r.do(ctx, r.client, "CLUSTER", "SLOTS").Error(); err != nil {
+		return fmt.Errorf("this is a node of a cluster, and it does not say where the others are: %w", err)
+	}
+	return errors.New("this is a node of a cluster, and the others are not known yet: try again")
+}
+
+// current returns an error for a replica that does not hear its master: what it has may be old, or nothing.
+func (r *redis) current() error {
+	if r.master == "" || r.link == "connected" {
+		return nil
+	}
+	return r.explained(fmt.Errorf("this is a replica, and its link to its master is in state %q: use the address of the master, %s", r.link, r.master))
 }
 
 // writable returns an error for a replica, which is good enough for locks, stats and doctor.

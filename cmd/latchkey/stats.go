@@ -161,17 +161,21 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 	}
 	replies := s.redis.doAll(s.ctx, n.client, commands)
 	now := time.Now()
+	counted := make([]bool, len(keys)) // as sessions
 	for i, key := range keys {
 		if s.full(t) {
 			break
 		}
+		before := t.Sessions
 		if err := s.addRecord(t, key, replies[reads*i:reads*i+reads], now); err != nil {
 			return err
 		}
+		counted[i] = t.Sessions > before
 	}
 	for i, reply := range replies[reads*len(keys):] {
-		if n, err := reply.AsInt64(); err == nil { // the key may be gone, or the right missing
-			size, _ := replies[reads*(first+i*memorySample)+1].AsInt64()
+		of := first + i*memorySample
+		if n, err := reply.AsInt64(); err == nil && counted[of] { // the key may be gone, or the right missing
+			size, _ := replies[reads*of+1].AsInt64()
 			t.memory.add(n)
 			t.overhead += n - size
 		}

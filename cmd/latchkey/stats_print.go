@@ -69,11 +69,11 @@ func (s *survey) print() error {
 		n    int64
 		what string
 	}{
-		{r.Unreadable, "cannot be read: another program or version has written them; show ID says more: " + fewOf(r.UnreadableIDs, r.Unreadable)},
-		{r.Endless, "have no timeout: another program or an operator has removed it"},
+		{r.Unreadable, "cannot be read, since another program or version has written it; show ID says more: " + fewOf(r.UnreadableIDs, r.Unreadable)},
+		{r.Endless, "without a timeout, since another program or an operator has removed it"},
 	} {
 		if wrong.n > 0 {
-			fmt.Fprintf(s.out, "%s %s\n", grouped(wrong.n), wrong.what)
+			fmt.Fprintf(s.out, "%s %s\n", plural(wrong.n, "record"), wrong.what)
 		}
 	}
 	if r.Incomplete {

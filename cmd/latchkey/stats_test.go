@@ -82,7 +82,7 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	text := must(t, s.URL, "stats")
-	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory, sampled ", "age ", "time left ", "1 cannot be read", "show ID says more: "+id(21)+"\n", "1 have no timeout")
+	contains(t, text, "MASTER", s.Addr, "1,202", "record ", "memory, sampled ", "age ", "time left ", "1 record cannot be read", "show ID says more: "+id(21)+"\n", "1 record without a timeout")
 
 	for i := 30; i < 40; i++ {
 		s.Do(t, "SET", keyOf(id(i)), "junk")
@@ -138,4 +138,16 @@ func connected(t *testing.T, command, url string) *job {
 		t.Fatal(err)
 	}
 	return &job{ctx: t.Context(), options: o, redis: r}
+}
+
+// Only what counts as a session is measured.
+func TestMemoryIsThatOfSessions(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	for i := range 20 {
+		s.Do(t, "RPUSH", keyOf(id(i)), strings.Repeat("x", 100_000))
+	}
+	if got := decoded[report](t, s.URL, "stats"); got.Sessions != 1 || got.Memory.Largest > 1000 {
+		t.Errorf("%d sessions have %+v", got.Sessions, got.Memory)
+	}
 }

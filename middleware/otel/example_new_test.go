@@ -44,10 +44,14 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
-		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "latchkey.requests" {
-			outcome, _ := sum.DataPoints[0].Attributes.Value("latchkey.outcome")
-			fmt.Println(m.Name, sum.DataPoints[0].Value, outcome.AsString())
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "latchkey.session.began" {
+			for _, began := range sum.DataPoints {
+				how, _ := began.Attributes.Value("latchkey.how")
+				fmt.Println(m.Name, began.Value, how.AsString())
+			}
 		}
 	}
-	// Output: latchkey.requests 1 began
+	// Unordered output:
+	// latchkey.session.began 1
+	// latchkey.session.began 0 login
 }

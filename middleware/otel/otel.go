@@ -35,7 +35,7 @@ type Options struct {
 	// LeaveRedis leaves the spans of the round trips to Redis to the instrumentation of the Redis client, such as
 	// redisotel. Without it they would be there twice. The metric of the round trips stays: see the directory's README.md.
 	LeaveRedis bool
-	// SessionID adds the public ID of the session to spans, as session.id.
+	// SessionID adds the public ID of the session to the server's span, as session.id.
 	SessionID bool
 }
 

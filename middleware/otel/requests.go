@@ -38,8 +38,16 @@ type requestSeries struct {
 	wait, hold *buckets
 }
 
+// failures are the kinds of failures that are no client's doing.
+var failures = []string{"timeout", "too_many_waiters", "unavailable", "conflict", "lost", "deadline", "too_large", "corrupt", "read_only", "late", "other"}
+
 func newRequests(m *meter) *requests {
 	total := m.counter("latchkey.requests", "{request}", "Requests that used their session.")
+	for mode := range modes {
+		for _, kind := range failures {
+			total.of(requestKey{mode: mode, outcome: "failed", kind: kind}.count()...)
+		}
+	}
 	reruns := m.counter("latchkey.request.reruns", "{rerun}",
 		"Further runs of handlers, since another request had changed the session during an Optimistic run.")
 	rejected := m.counter("latchkey.cookie.rejected", "{cookie}", "Cookies and tokens that opened no session.")

@@ -26,7 +26,7 @@ var happenings = map[string]struct {
 	"extended": {"latchkey.lock.extended", "{lease}", "Leases that were extended, or, with an error.type, could not be.", []string{""}},
 	"handed_over": {"latchkey.lock.handed_over", "{lock}", "Locks that this process has released while another process stood in the queue for them.",
 		[]string{""}},
-	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background after a lost reply.", []string{""}},
+	"swept": {"latchkey.lock.swept", "{lock}", "Locks that were removed in the background.", []string{""}},
 }
 
 // sessions are the metrics of SessionEvents.
