@@ -6,7 +6,7 @@ import (
 )
 
 // ByMethod is an Options.Mode: GET, HEAD, OPTIONS and TRACE are Optimistic, so they wait for no other
-// request, and all other methods are Exclusive.
+// request if they only read, and all other methods are Exclusive.
 //
 //	sessions, err := middleware.New(st, middleware.Options{Keys: keys, Mode: middleware.ByMethod})
 //

@@ -57,7 +57,7 @@ func ruleOf(err error) rule {
 //   - 401 with Options.Token: for a write of a request that has no token, or whose token leads to no session;
 //   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.
 //     Options.OnError is never called with store.ErrNotFound: a request without a session begins a new session;
-//   - 403 for a login of a user who is logged in too often: see Options.MaxSessions;
+//   - 403 for a login of a user who has too many sessions: see Options.MaxSessions;
 //   - 500 for all other errors, which are mistakes: a value that cannot be encoded, a change that
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
@@ -109,7 +109,7 @@ func (rq *request) sentence(status int, err error) string {
 	case status == http.StatusUnauthorized:
 		return "There is no session, or it has ended. Nothing was saved. Please log in."
 	case status == http.StatusForbidden:
-		return "You are logged in too often. Please log out elsewhere first."
+		return "You are logged in on too many devices. Please log out on one of them first."
 	case errors.Is(err, store.ErrMoved):
 		return "The session was renewed by another request. Nothing was saved. Please try again."
 	case status == http.StatusConflict:

@@ -15,7 +15,7 @@ func ExampleStatus() {
 		store.ErrUnavailable,     // Redis is unavailable
 		session.ErrEnded,         // the session has ended meanwhile
 		store.ErrNotFound,        // there is no such session
-		store.ErrTooManySessions, // the user is logged in too often
+		store.ErrTooManySessions, // the user has too many sessions
 		session.ErrClosed,        // a mistake in the program
 	} {
 		fmt.Println(middleware.Status(err), err)
@@ -25,6 +25,6 @@ func ExampleStatus() {
 	// 503 redis is unavailable
 	// 409 the session has ended
 	// 404 no such session
-	// 403 the user is logged in too often
+	// 403 the user has too many sessions
 	// 500 the session was saved already: change it before
 }

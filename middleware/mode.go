@@ -72,8 +72,8 @@ func (s *Sessions) Exclusive(h http.Handler) http.Handler { return s.inMode(Excl
 // ReadOnly returns h with its session in mode ReadOnly, see [Sessions.Exclusive].
 func (s *Sessions) ReadOnly(h http.Handler) http.Handler { return s.inMode(ReadOnly, h) }
 
-// Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it does
-// not wait for other requests, and may write.
+// Optimistic returns h with its session in mode Optimistic, which is what a GET should be: it waits
+// for other requests only if it writes.
 //
 //	mux.Handle("GET /cart", sessions.Optimistic(showCart))
 //

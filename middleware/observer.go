@@ -76,7 +76,7 @@ type Event interface {
 type RequestEvent struct {
 	// Session is the public ID of the request's session, as the request knew it in the end. If another request has
 	// given the session a new ID meanwhile, as during a stream, it is the old one. It is empty if there was no session.
-	// But if the session's part has failed, such as a login, it may be an ID under which nothing is stored: the one
+	// But if the session could not be opened or saved, as at a login, it may be an ID under which nothing is stored: the one
 	// that Session.ID returns.
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the

@@ -155,7 +155,7 @@ func TestMaxSessions(t *testing.T) {
 		one.get(gentle.URL+"/login/ann").want(t, 200, "")
 		one.get(gentle.URL+"/user").want(t, 200, "ann")
 		two.get(strict.URL+"/add").want(t, 200, "1")
-		two.get(strict.URL+"/login/ann").want(t, 403, "You are logged in too often. Please log out elsewhere first.")
+		two.get(strict.URL+"/login/ann").want(t, 403, "You are logged in on too many devices. Please log out on one of them first.")
 		two.get(strict.URL+"/get").want(t, 200, "1")
 		two.get(strict.URL+"/user").want(t, 200, "")
 		one.get(gentle.URL+"/user").want(t, 200, "ann")

@@ -6,7 +6,7 @@
 //	s.Set("visits", visits+1)
 //
 // A handler also logs its visitor in and out with it ([Session.Login], [Session.Destroy]), shows a message once
-// ([Pop]), and releases it before slow work ([Session.Commit]). This package knows neither HTTP nor Redis: package
+// ([Pop]), and releases the session before slow work ([Session.Commit]). This package knows neither HTTP nor Redis: package
 // middleware opens and commits the sessions, and a program starts with its function New.
 //
 // # Values

@@ -215,7 +215,7 @@ func TestDoctorKnowsTheRights(t *testing.T) {
 	if found := diagnosed(t, s.URL, "--acl-user", "latchkey")["acl"]; len(found) != 1 || found[0].Level != fine {
 		t.Errorf("with the line of the page: %+v", found)
 	}
-	for _, all := range [][]right{userRights, notifyRights, clusterRights, clusterNotifyRights} {
+	for _, all := range [][]right{readRights, userRights, notifyRights, clusterRights, clusterNotifyRights} {
 		for _, r := range all {
 			if !regexp.MustCompile("(?m)^\\| `[^`]*" + regexp.QuoteMeta(r.rule) + "[ `]").MatchString(page) {
 				t.Errorf("no row of the page begins with %s", r.rule)

@@ -23,7 +23,7 @@ func main() {
 	sessions, err := middleware.New(st, middleware.Options{
 		Keys:   [][]byte{[]byte(os.Getenv("SESSION_KEY"))}, // at least 32 random bytes
 		Cookie: http.Cookie{Name: "session"},               // for plain HTTP; drop this line behind HTTPS
-		Mode:   middleware.ByMethod,                        // a GET does not wait for others
+		Mode:   middleware.ByMethod,                        // a GET that only reads waits for no other request
 	})
 	if err != nil {
 		log.Fatal(err, "\nThis makes a key: export SESSION_KEY=$(openssl rand -base64 32)")

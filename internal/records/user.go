@@ -50,7 +50,7 @@ const MaxUser = keep.MaxUser
 var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", MaxUser)
 
 // ErrTooManySessions: the user has as many sessions as [Terms].MaxSessions allows.
-var ErrTooManySessions = errors.New("the user is logged in too often")
+var ErrTooManySessions = errors.New("the user has too many sessions")
 
 // Tag returns the prefix of the ids of the user's new sessions. An id is the tag in base64url, 16 characters,
 // a dot, and 11 more characters, 66 bits. Ids are short because Redis hashes and compares the keys a dozen
