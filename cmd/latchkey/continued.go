@@ -84,11 +84,10 @@ func folded(line string, width int) []string {
 func continued(line string, width int) (parts []string) {
 	const indent = "    "
 	for begin := 0; ; begin = len(indent) {
-		runes := []rune(line)
-		if len(runes) <= width || width <= begin {
+		if widthOf(line) <= width || width <= begin {
 			return append(parts, line)
 		}
-		fits := string(runes[:width+1])
+		fits := firstColumns(line, width+1)
 		end := strings.LastIndex(fits, "  ")
 		if end <= max(begin, len(fits)/2) {
 			end = strings.LastIndex(fits, " ")

@@ -167,9 +167,7 @@ func fitted(text, note string, width, height int) []string {
 	lines = append(lines, last...)
 	lines = lines[max(0, len(lines)-height):]
 	for i, line := range lines {
-		if runes := []rune(line); len(runes) > width {
-			lines[i] = string(runes[:width])
-		}
+		lines[i] = firstColumns(line, width)
 	}
 	return lines
 }

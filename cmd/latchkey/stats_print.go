@@ -63,7 +63,7 @@ func (s *survey) print() error {
 		fmt.Fprintln(s.out)
 		s.printSpreads(r)
 	} else if len(s.away) == 0 && r.Users+r.Ended+r.Renewed+r.Held+r.Unreadable+r.Others == 0 {
-		fmt.Fprintf(s.out, "no key has the prefix %q; --prefix names another\n", s.prefix)
+		fmt.Fprintf(s.out, "no key begins with %q; --prefix names another prefix, and the URL another database\n", s.prefix+"{")
 	}
 	for _, wrong := range []struct {
 		n    int64

@@ -100,7 +100,7 @@ func TestStats(t *testing.T) {
 // Only the keys of one prefix are looked at, whatever characters it has.
 func TestStatsOfAPrefix(t *testing.T) {
 	s, other := withRedis(t)
-	if text := must(t, s.URL, "stats"); strings.Count(text, "\n") != 3 || !strings.Contains(text, s.Addr) || !strings.Contains(text, `no key has the prefix "latchkey:"`) {
+	if text := must(t, s.URL, "stats"); strings.Count(text, "\n") != 3 || !strings.Contains(text, s.Addr) || !strings.Contains(text, `no key begins with "latchkey:{"`) {
 		t.Errorf("of nothing: %q", text)
 	}
 	begin(t, other, first, "{}")

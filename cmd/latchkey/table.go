@@ -53,7 +53,7 @@ func tableLine(row []string, longest []int, right []bool, most int) string {
 	line := ""
 	for i, cell := range row {
 		cell = shortened(cell, most)
-		gap := strings.Repeat(" ", min(longest[i], most)-len([]rune(cell)))
+		gap := strings.Repeat(" ", min(longest[i], most)-widthOf(cell))
 		if right[i] {
 			cell = gap + cell
 		} else {
@@ -64,12 +64,12 @@ func tableLine(row []string, longest []int, right []bool, most int) string {
 	return strings.TrimRight(line, " ")
 }
 
-// longestCells returns the length of the longest cell of each column.
+// longestCells returns the width of the widest cell of each column.
 func longestCells(rows [][]string) []int {
 	longest := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			longest[i] = max(longest[i], len([]rune(cell)))
+			longest[i] = max(longest[i], widthOf(cell))
 		}
 	}
 	return longest
@@ -109,9 +109,8 @@ func cell(s string) string {
 
 // shortened leaves out the middle of a text that is too long: a process differs from others at its end, too.
 func shortened(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
+	if widthOf(s) <= most {
 		return s
 	}
-	return string(runes[:most/2]) + "…" + string(runes[len(runes)-(most-1)/2:])
+	return firstColumns(s, most/2) + "…" + lastColumns(s, (most-1)/2)
 }
