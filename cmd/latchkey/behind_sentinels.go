@@ -29,7 +29,7 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 	for _, address := range masters {
 		// The master gets time of its own: a Sentinel that is away may have used up the Sentinels' time.
 		dialling, cancel := context.WithTimeout(ctx, wait)
-		client, failed := r.toMaster(dialling, address)
+		client, failed := r.toServer(dialling, address)
 		cancel()
 		if failed == nil { // so it is something else
 			client.Close()
@@ -143,8 +143,8 @@ func (r *redis) toSentinel(ctx context.Context, address string) (rueidis.Client,
 	return newClient(ctx, c)
 }
 
-// toMaster connects to the master at an address that a Sentinel has named.
-func (r *redis) toMaster(ctx context.Context, address string) (rueidis.Client, error) {
+// toServer connects to the server at an address, such as the master that a Sentinel has named.
+func (r *redis) toServer(ctx context.Context, address string) (rueidis.Client, error) {
 	c := r.tuned()
 	c.InitAddress, c.ForceSingleClient = []string{address}, true
 	c.Sentinel = rueidis.SentinelOption{}

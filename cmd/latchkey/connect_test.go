@@ -204,3 +204,17 @@ func TestDoctorWithoutSentinels(t *testing.T) {
 		t.Errorf("%+v, want %q", r, want)
 	}
 }
+
+// If no address of the URL can be reached, each has its own reason.
+func TestEachAddressHasItsReason(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone := redistest.Real(t)
+	gone.Stop(t)
+	r := call(t, "redis://"+gone.Addr+"?addr="+silent.Addr().String(), "stats", "--timeout", "1s")
+	fails(t, r, exitError, "redis at "+gone.Addr+": connection refused; redis at "+silent.Addr().String()+": no reply within 1s")
+}

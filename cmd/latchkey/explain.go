@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/a2139e8d/latchkey/store"
 )
@@ -58,6 +60,36 @@ func (r *redis) explained(err error) error {
 		at = master + ", or one of its Sentinels " + at
 	}
 	return r.explainedAt(err, at)
+}
+
+// explainedOfEach is explained if there is no connection. The client's error is about one address of the URL: the others
+// may have other reasons.
+func (r *redis) explainedOfEach(ctx context.Context, err error) error {
+	if len(r.option.InitAddress) == 1 {
+		return r.explained(err)
+	}
+	wait := r.o.Timeout
+	if isTimeout(err) { // the command has waited long enough: servers that reply do so soon
+		wait /= 4
+	}
+	dialling, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	all := make([]error, len(r.option.InitAddress))
+	var asked sync.WaitGroup
+	for i, address := range r.option.InitAddress {
+		asked.Go(func() {
+			client, failed := r.toServer(dialling, address)
+			if failed == nil {
+				client.Close()
+			}
+			all[i] = r.explainedAt(failed, address)
+		})
+	}
+	asked.Wait()
+	if slices.Contains(all, nil) { // it is of another kind
+		return r.explained(err)
+	}
+	return together(all)
 }
 
 // explainedAt is explained for one server.

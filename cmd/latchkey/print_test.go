@@ -39,7 +39,7 @@ func TestPrintable(t *testing.T) {
 	}
 	var b strings.Builder
 	table(&b, 0, [][]string{{"A", ">N"}, {"Zürich\x07", "1"}, {"東", "1,000"}})
-	if want := "A             N\nZürich\\a      1\n東         1,000\n"; b.String() != want {
+	if want := "A             N\nZürich\\a      1\n東        1,000\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

@@ -58,7 +58,7 @@ func connect(ctx context.Context, o *options) (*redis, error) {
 		return r, r.explainedBehind(ctx, err)
 	}
 	if err != nil {
-		return r, r.explained(err)
+		return r, r.explainedOfEach(ctx, err)
 	}
 	r.client = client
 	r.hasReplied.Store(true)
