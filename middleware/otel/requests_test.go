@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/middleware"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // A request that holds its session is counted, and its wait, its hold and its record are measured. Only the hold has
@@ -122,4 +123,26 @@ func TestWithoutGauges(t *testing.T) {
 		"latchkey.requests latchkey.mode=exclusive latchkey.outcome=saved sum=1",
 		"latchkey.session.hold.duration latchkey.mode=exclusive latchkey.outcome=saved count=1 sum=1",
 		"latchkey.session.wait.duration latchkey.mode=exclusive latchkey.passed=false count=1 sum=0")
+}
+
+// The failures that an alert counts are there from the start: otherwise Prometheus would see no increase when they first
+// happen.
+func TestFailuresAreThereFromTheStart(t *testing.T) {
+	t.Parallel()
+	_, reader := metered(Options{})
+	found := make(map[string]bool)
+	for _, m := range metrics(t, reader) {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "latchkey.requests" {
+			for _, p := range sum.DataPoints {
+				mode, _ := p.Attributes.Value(modeKey)
+				kind, _ := p.Attributes.Value("error.type")
+				found[mode.AsString()+" "+kind.AsString()] = p.Value == 0
+			}
+		}
+	}
+	for _, want := range []string{"exclusive unavailable", "optimistic timeout", "lazy too_many_waiters", "read_only corrupt"} {
+		if !found[want] {
+			t.Errorf("there is no series of %q, or it is not 0", want)
+		}
+	}
 }
