@@ -41,8 +41,8 @@ import (
 //
 // What belongs to no request is reported to the observers of all Sessions of the store. So give Sessions that share a
 // store the same observers, and let an observer be a pointer: one that cannot be compared, such as a func, counts as
-// another observer for each Sessions. If one of these Sessions is inside another, the observers of the inner one also get what
-// the handler does with the outer one.
+// another observer for each Sessions. If one of these Sessions is inside another, the observers of the inner one also get
+// what the handler does with the outer one.
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.

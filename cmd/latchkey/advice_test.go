@@ -437,6 +437,7 @@ var mistakes = []mistake{
 	{"the user app lacks rights", withRules("~other:* -@all +ping" + forLogins + forWaking)},
 	{"lacks rights for logins", withRules(forSessions + forWaking)},
 	{"so each Login fails", withRules(forSessions + " +zadd" + forWaking)},
+	{"requests need more round trips", withRules(forSessions + forLogins + forWaking + " -mget")},
 	{"cannot notify each other", withRules(forSessions + forLogins)},
 	{"poll instead", withRules(forSessions + forLogins + " &latchkey:wake:*")},
 	{"is off: a program", withRules(forSessions + forLogins + forWaking + " off")},

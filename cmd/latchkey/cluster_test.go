@@ -200,7 +200,7 @@ func TestAClusterWithTheRightsForOneServer(t *testing.T) {
 func TestAReplicaWithoutItsMaster(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t, "--replicaof", "127.0.0.1 1")
-	for _, command := range []string{"stats", "users", "locks", "top"} {
-		fails(t, call(t, s.URL, command), exitError, "this is a replica", "use the address of the master, 127.0.0.1:1")
+	for _, command := range [][]string{{"stats"}, {"users"}, {"locks"}, {"top", "--count", "1"}} {
+		fails(t, call(t, s.URL, command...), exitError, "this is a replica", "use the address of the master, 127.0.0.1:1")
 	}
 }

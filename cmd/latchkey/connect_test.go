@@ -218,3 +218,10 @@ func TestEachAddressHasItsReason(t *testing.T) {
 	r := call(t, "redis://"+gone.Addr+"?addr="+silent.Addr().String(), "stats", "--timeout", "1s")
 	fails(t, r, exitError, "redis at "+gone.Addr+": connection refused; redis at "+silent.Addr().String()+": no reply within 1s")
 }
+
+// Two servers that are no cluster are not taken for one.
+func TestTwoServersAreNoCluster(t *testing.T) {
+	t.Parallel()
+	one, other := redistest.Real(t), redistest.Real(t)
+	fails(t, call(t, one.URL+"?addr="+other.Addr, "stats"), exitError, ": this is no cluster: name one address\n")
+}

@@ -23,7 +23,7 @@ var (
 		"+eval EVAL 1 1 KEY", "+evalsha EVALSHA 1 1 KEY")
 	userRights = rights("+zscore ZSCORE KEY 1", "+zadd ZADD KEY 1 1", "+zrem ZREM KEY 1", "+zcard ZCARD KEY",
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
-	// Without it, what it reads at once is read in more round trips.
+	// Without it, requests need more round trips.
 	readRights = rights("+mget MGET KEY KEY")
 	// Rueidis also uses it, and can do without.
 	unsubscribe = right{rule: "+unsubscribe"}
@@ -74,8 +74,10 @@ func (d *diagnosis) rights() {
 		return
 	}
 	d.logins(user, missing)
-	d.optional(user, readRights, "the user %s may not read several keys at once: requests need more round trips")
-	d.optional(user, notify, "processes of the user %s cannot notify each other, and poll instead")
+	if lacks, err := d.missing(user, readRights); err == nil && len(lacks) > 0 && len(missing) == 0 {
+		d.say(note, "acl", "the user %s may not read several keys at once: requests need more round trips", user).do(grant(user, lacks))
+	}
+	d.notifies(user, notify)
 	d.account(user)
 	if beyond, err := d.missing(user, rights("+flushall FLUSHALL")); err == nil && len(beyond) == 0 {
 		d.say(note, "acl", "the user %s may do more than is needed, such as FLUSHALL: "+
@@ -166,8 +168,8 @@ func (d *diagnosis) logins(user string, missing []string) {
 	d.say(level, "acl", "the user %s lacks rights for logins, so each Login fails", user).do(grant(user, ofLogins))
 }
 
-// optional adds a note if the user lacks optional rights.
-func (d *diagnosis) optional(user string, all []right, format string) {
+// notifies adds a note if the user lacks the rights of notifying.
+func (d *diagnosis) notifies(user string, all []right) {
 	missing, err := d.missing(user, all)
 	if err != nil || len(missing) == 0 {
 		return
@@ -175,7 +177,7 @@ func (d *diagnosis) optional(user string, all []right, format string) {
 	if channel := "&" + turn + "*"; !slices.Contains(missing, channel) && d.lacksChannel(user) {
 		missing = append(missing, channel)
 	}
-	d.say(note, "acl", format, user).do(grant(user, missing))
+	d.say(note, "acl", "processes of the user %s cannot notify each other, and poll instead", user).do(grant(user, missing))
 }
 
 // grant returns the command that adds rights to a user.

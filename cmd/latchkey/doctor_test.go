@@ -250,8 +250,13 @@ func TestDoctorOnRights(t *testing.T) {
 	finds(t, found, "acl", note, "cannot notify each other", "ACL SETUSER app &latchkey:wake:*")
 	found = allowed("app", wordsOf(least+strings.Replace(users, " +zcard", "", 1)+waking)...)
 	finds(t, found, "acl", wrong, "each Login fails", "ACL SETUSER app +zcard")
+	found = allowed("app", wordsOf(strings.Replace(least, "+mget", "", 1)+users+waking)...)
+	finds(t, found, "acl", note, "requests need more round trips", "ACL SETUSER app +mget")
 	found = allowed("app", wordsOf(strings.Replace(least, "latchkey", "other", 1))...)
 	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
+	if slices.ContainsFunc(found["acl"], func(f finding) bool { return strings.Contains(f.Text, "round trips") }) {
+		t.Errorf("a user who lacks all keys: %+v", found["acl"])
+	}
 	found = allowed("app", "~*", "&*", "+@all")
 	finds(t, found, "acl", note, "may do more than is needed, such as FLUSHALL")
 	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", wrong, "there is no user nobody")

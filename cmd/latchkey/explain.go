@@ -161,7 +161,7 @@ func (r *redis) ofReply(text string) string {
 	hint := ""
 	switch {
 	case strings.Contains(text, "cluster support disabled"):
-		hint = "this is no cluster: name one address"
+		return "this is no cluster: name one address"
 	case strings.Contains(text, "unknown message type") || strings.Contains(text, "unexpected simple string"):
 		return "the server there is not Redis"
 	case strings.HasPrefix(text, "NOAUTH"): // the reply to HELLO is about HELLO

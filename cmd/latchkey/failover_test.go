@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -142,5 +143,16 @@ func TestSlotsInAFailover(t *testing.T) {
 			d.slots()
 			contains(t, d.findings[0].Text, "since no replica replies that could take over")
 		}
+	}
+}
+
+// The command that mends a cluster logs in as this program does, without the password itself.
+func TestClusterFixLogsIn(t *testing.T) {
+	t.Parallel()
+	r := &redis{}
+	r.option.Password, r.option.Username, r.option.TLSConfig = "secret", "oper", new(tls.Config)
+	d := &diagnosis{job: &job{redis: r}, entry: "c:1"}
+	if got, want := d.clusterFix(), "REDISCLI_AUTH=PASSWORD redis-cli --cluster fix c:1 --user oper --tls"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -100,7 +100,7 @@ func (c *ending) Close() error {
 // isServer returns an error if a Sentinel replies instead of a server, or a node of a cluster. It notes the master of a
 // replica.
 func (r *redis) isServer(ctx context.Context) error {
-	if err := r.isWhole(ctx); err != nil {
+	if err := r.standsAlone(ctx); err != nil {
 		return err
 	}
 	reply, err := r.do(ctx, r.client, "ROLE").ToArray()
@@ -122,9 +122,9 @@ func (r *redis) isServer(ctx context.Context) error {
 	return nil
 }
 
-// isWhole returns an error for a node of a cluster: the client takes it for a server of its own if the user may not ask
+// standsAlone returns an error for a node of a cluster: the client takes it for a server of its own if the user may not ask
 // for the other nodes. No user needs a right for HELLO.
-func (r *redis) isWhole(ctx context.Context) error {
+func (r *redis) standsAlone(ctx context.Context) error {
 	hello, _ := r.do(ctx, r.client, "HELLO").AsMap()
 	mode := hello["mode"]
 	if is, _ := mode.ToString(); is != "cluster" {

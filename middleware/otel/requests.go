@@ -44,6 +44,9 @@ var failures = []string{"timeout", "too_many_waiters", "unavailable", "conflict"
 func newRequests(m *meter) *requests {
 	total := m.counter("latchkey.requests", "{request}", "Requests that used their session.")
 	for mode := range modes {
+		if mode == middleware.None { // it has no session that could fail
+			continue
+		}
 		for _, kind := range failures {
 			total.of(requestKey{mode: mode, outcome: "failed", kind: kind}.count()...)
 		}
