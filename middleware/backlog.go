@@ -34,8 +34,10 @@ type told struct {
 const maxBacklog = 1 << 16
 
 // Exchanged and Noticed implement records.Observer.
-func (b *backlog) Exchanged(ctx context.Context, x records.Exchange) { b.add(ctx, newExchangeEvent(x)) }
-func (b *backlog) Noticed(ctx context.Context, n *records.Notice)    { b.add(ctx, (*SessionEvent)(n)) }
+func (b *backlog) Exchanged(ctx context.Context, x *records.Exchange) {
+	b.add(ctx, (*ExchangeEvent)(x))
+}
+func (b *backlog) Noticed(ctx context.Context, n *records.Notice) { b.add(ctx, (*SessionEvent)(n)) }
 
 // add takes an event, and does not wait for the observer.
 func (b *backlog) add(ctx context.Context, e Event) {

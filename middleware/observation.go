@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"runtime/trace"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,8 +102,8 @@ func (o *observation) tell() {
 	case !n.heldSince.IsZero():
 		o.mu.Unlock()
 	default:
-		kept := n.kept
-		n.kept, n.keeping, n.lent = nil, false, n.lent || len(kept) > 0
+		kept := slices.Clone(n.kept) // the request may be done, and its notes another's, before all are told
+		n.kept, n.keeping = n.kept[:0], false
 		o.mu.Unlock()
 		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs)
 	}
@@ -134,10 +135,7 @@ func (o *observation) finish() {
 		n.kept = append(n.kept, e)
 	}
 	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs)
-	if !n.lent { // after a runtime.Goexit in an observer this is not reached
-		*n = notes{}
-		usedNotes.Put(n)
-	}
+	n.free() // after a runtime.Goexit in an observer this is not reached
 }
 
 // cameWithAny reports whether one of the request's cookies was genuine, and was looked up.

@@ -11,10 +11,11 @@ import (
 // An observation is a records.Collector: this is what package records tells it.
 
 // Exchanged implements records.Collector.
-func (o *observation) Exchanged(x records.Exchange) {
+func (o *observation) Exchanged(x *records.Exchange) {
+	e := (*ExchangeEvent)(x)
 	n := o.lock()
 	if n == nil {
-		o.passOn(newExchangeEvent(x))
+		o.passOn(e)
 		return
 	}
 	x.Began = n.at(x.Began)
@@ -24,9 +25,9 @@ func (o *observation) Exchanged(x records.Exchange) {
 		n.stored = x.Began.Add(x.Took)
 	}
 	if o.keeps(n) {
-		n.exchange(x)
+		n.kept = append(n.kept, e)
 	} else {
-		o.passOn(newExchangeEvent(x))
+		o.passOn(e)
 	}
 	o.mu.Unlock()
 }
@@ -42,7 +43,7 @@ func (o *observation) keeps(n *notes) bool {
 			o.passOn(e)
 			return true
 		})
-		n.keeping, n.lent = false, true
+		n.keeping = false
 	}
 	return n.keeping
 }
@@ -50,20 +51,6 @@ func (o *observation) keeps(n *notes) bool {
 // endedOpen is what has happened if a session has ended while it was open. The request ends then, and tells it itself before
 // its own event: another goroutine would come too late for the span of the request.
 const endedOpen = "ended_open"
-
-func newExchangeEvent(x records.Exchange) *ExchangeEvent { return (*ExchangeEvent)(&x) }
-
-// exchange keeps an exchange, in the notes if there is room.
-func (n *notes) exchange(x records.Exchange) {
-	if n.exchanged == len(n.exchanges) {
-		n.kept = append(n.kept, newExchangeEvent(x))
-		return
-	}
-	room := &n.exchanges[n.exchanged]
-	n.exchanged++
-	*room = ExchangeEvent(x)
-	n.kept = append(n.kept, room)
-}
 
 // Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
 func (o *observation) Noticed(notice *records.Notice) {

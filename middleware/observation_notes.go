@@ -17,8 +17,6 @@ import (
 type notes struct {
 	kept      []Event
 	keeping   bool      // events are kept
-	lent      bool      // tell has some of this memory, perhaps in another goroutine and for longer than the request
-	exchanged int       // how many of exchanges are used
 	heldSince time.Time // since when the request holds its session; zero: it does not
 	holdTask  *trace.Task
 	wait      records.Wait // for the lock, that is being told
@@ -27,9 +25,8 @@ type notes struct {
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
-	few       [4]Event
-	one       [1]Hold
-	exchanges [2]ExchangeEvent
+	few [4]Event
+	one [1]Hold
 }
 
 // A handler may do any number of things before its request's event is told. These constants bound the memory for
@@ -47,6 +44,17 @@ func newNotes(arrived time.Time) *notes {
 	n.event.Arrived, n.keeping = arrived, true
 	n.kept, n.event.Holds = n.few[:0], n.one[:0]
 	return n
+}
+
+// free lets another request use the memory of the notes, and of the events that they still have.
+func (n *notes) free() {
+	for _, e := range n.kept {
+		if x, ok := e.(*ExchangeEvent); ok {
+			(*records.Exchange)(x).Free()
+		}
+	}
+	*n = notes{}
+	usedNotes.Put(n)
 }
 
 // now is time.Now, in half the time: it reads the monotonic clock alone.

@@ -54,7 +54,7 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := s.observe(t.Context(), time.Now())
-	o.Exchanged(records.Exchange{Command: "GET"})
+	o.Exchanged(&records.Exchange{Command: "GET"})
 	o.waited("GET /", time.Second, nil, time.Now())
 	o.tell()
 	if told != 0 {
@@ -78,7 +78,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 		exchange := func(holds int) {
 			began := time.Now()
 			time.Sleep(time.Second)
-			o.Exchanged(records.Exchange{Holds: holds, Began: began, Took: time.Second})
+			o.Exchanged(&records.Exchange{Holds: holds, Began: began, Took: time.Second})
 		}
 		want := func(what string, got time.Time, seconds time.Duration) {
 			t.Helper()

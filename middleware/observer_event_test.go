@@ -95,6 +95,10 @@ func TestAnEventIsValidUntilItIsTold(t *testing.T) {
 		type pause struct{ told, goOn chan struct{} }
 		asked, next := make(chan pause, 1), make(chan pause, 1)
 		slow := observerFunc(func(_ context.Context, e middleware.Event) {
+			if e == nil {
+				t.Error("an event is gone before it was told")
+				return
+			}
 			select {
 			case p := <-next:
 				before := e.Clone()
