@@ -70,16 +70,16 @@ func (v *vocabulary) word(s string) string {
 // and locks a mutex only if the combination is new, or beyond the limit.
 type table[K comparable, V any] struct {
 	value func(K) V
-	bound func(K) K   // called with mu
-	full  func() V    // for combinations beyond the limit
-	place func(K) int // in first, any number
+	bound func(K) K // called with mu
+	full  func() V  // for combinations beyond the limit
 
-	// first has the key that came first to each place. Such a key is found in a tenth of the time, since it is not
-	// hashed. No other key replaces it: what is written often is in no processor's cache.
+	// first has the key that came first to each place. Such a key is found in a tenth of the time: it is not hashed, and
+	// mostly its strings are not read, since the same strings come again. No other key replaces it: what is written often is
+	// in no processor's cache.
 	first [64]atomic.Pointer[entry[K, V]]
 
 	mu    sync.Mutex
-	known atomic.Pointer[map[K]*entry[K, V]] // replaced with mu, never changed
+	known atomic.Pointer[map[K]V] // replaced with mu, never changed
 }
 
 type entry[K comparable, V any] struct {
@@ -87,53 +87,48 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-func newTable[K comparable, V any](bound func(K) K, value func(K) V, full func() V, place func(K) int) *table[K, V] {
-	t := &table[K, V]{value: value, bound: bound, full: sync.OnceValue(full), place: place}
-	t.known.Store(&map[K]*entry[K, V]{})
+func newTable[K comparable, V any](bound func(K) K, value func(K) V, full func() V) *table[K, V] {
+	t := &table[K, V]{value: value, bound: bound, full: sync.OnceValue(full)}
+	t.known.Store(&map[K]V{})
 	return t
 }
 
 // mixed returns a number that few other texts have.
-func mixed(texts ...string) (n int) {
-	for _, s := range texts {
-		n = 5*n + len(s)
-		if s != "" {
-			n += int(s[len(s)-1])
-		}
+func mixed(s string) int {
+	if s == "" {
+		return 0
 	}
-	return n
+	return 5*len(s) + int(s[len(s)-1])
 }
 
-func (t *table[K, V]) of(k K) V {
-	if e := t.placeOf(k).Load(); e != nil && e.key == k {
+// of returns the value for a key. place is any number that few other keys have.
+func (t *table[K, V]) of(k *K, place int) V {
+	first := &t.first[uint(place)%uint(len(t.first))]
+	if e := first.Load(); e != nil && e.key == *k {
 		return e.value
 	}
-	if e, ok := (*t.known.Load())[k]; ok {
-		return e.value
+	if value, ok := (*t.known.Load())[*k]; ok {
+		return value
 	}
-	return t.add(k)
+	return t.add(*k, first)
 }
 
-func (t *table[K, V]) placeOf(k K) *atomic.Pointer[entry[K, V]] {
-	return &t.first[uint(t.place(k))%uint(len(t.first))]
-}
-
-func (t *table[K, V]) add(k K) V {
+func (t *table[K, V]) add(asked K, first *atomic.Pointer[entry[K, V]]) V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k = t.bound(k)
+	k := t.bound(asked)
 	known := *t.known.Load()
-	e, ok := known[k]
+	value, ok := known[k]
 	switch {
 	case ok:
-		return e.value
+		return value
 	case len(known) >= mostCombinations:
 		return t.full()
 	}
-	e = &entry[K, V]{k, t.value(k)}
+	value = t.value(k)
 	known = maps.Clone(known)
-	known[k] = e
+	known[k] = value
 	t.known.Store(&known)
-	t.placeOf(k).CompareAndSwap(nil, e)
-	return e.value
+	first.CompareAndSwap(nil, &entry[K, V]{asked, value})
+	return value
 }

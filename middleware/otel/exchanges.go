@@ -54,14 +54,14 @@ func newExchangeTable(durations histogram) *table[exchangeKey, *buckets] {
 	}
 	series := func(k exchangeKey) *buckets { return durations.of(k.attributes()...) }
 	full := func() *buckets { return durations.of(semconv.DBSystemNameRedis, overflow) }
-	place := func(k exchangeKey) int { return mixed(k.script, k.command, k.node, k.status) }
-	return newTable(bound, series, full, place)
+	return newTable(bound, series, full)
 }
 
 // measure measures an exchange.
 func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sampled bool) {
 	var room [3]measurement
-	all := append(room[:0], measurement{x.series.of(exchangeKeyOf(e)), e.Took.Seconds()})
+	key := exchangeKeyOf(e)
+	all := append(room[:0], measurement{x.series.of(&key, key.place()), e.Took.Seconds()})
 	if e.Holds > 0 && e.Err == nil && e.Status == "" { // otherwise it is tried again, or has failed
 		all = append(all, measurement{x.commits, 1}, measurement{x.requests, float64(e.Holds)})
 	}
@@ -70,6 +70,10 @@ func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sa
 		x.moved.Add(int64(e.Moved))
 		x.asked.Add(int64(e.Asked))
 	}
+}
+
+func (k *exchangeKey) place() int {
+	return 7*mixed(k.script) + mixed(k.node) + 5*len(k.command) + len(k.status)
 }
 
 func exchangeKeyOf(e *middleware.ExchangeEvent) exchangeKey {

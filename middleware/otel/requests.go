@@ -88,14 +88,15 @@ func newRequestTable(total *counter, wait, hold histogram) *table[requestKey, re
 	full := func() requestSeries {
 		return requestSeries{total.of(overflow), wait.of(overflow), hold.of(overflow)}
 	}
-	place := func(k requestKey) int {
-		n := mixed(k.outcome, k.kind, k.route) + int(k.mode)
-		if k.passed { // in a burst, for all requests but the first. That one would take their place
-			n += 32
-		}
-		return n
+	return newTable(bound, series, full)
+}
+
+func (k *requestKey) place() int {
+	n := 7*mixed(k.outcome) + mixed(k.route) + 5*len(k.kind) + int(k.mode)
+	if k.passed { // in a burst, for all requests but the first. That one would take their place
+		n += 32
 	}
-	return newTable(bound, series, full, place)
+	return n
 }
 
 func (k requestKey) count() []attribute.KeyValue {
@@ -126,7 +127,8 @@ func (k requestKey) hold() []attribute.KeyValue {
 func (r *requests) measure(ctx context.Context, e *middleware.RequestEvent, sampled bool) {
 	held := e.Held > 0
 	inVain := reasonOf(e)
-	series := r.series.of(requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), inVain, e.Passed, held})
+	key := requestKey{e.Mode, e.Outcome, kindOf(e), pathOf(e.Route), inVain, e.Passed, held}
+	series := r.series.of(&key, key.place())
 	var room [4]measurement // one for each append: a fifth would allocate
 	all := append(room[:0], measurement{series.count, 1})
 	if held || e.Waited > 0 && inVain != "too_many_waiters" { // a request that is refused at once has not waited

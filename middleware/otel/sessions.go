@@ -42,7 +42,7 @@ func newSessions(m *meter) sessions {
 		total := m.counter(h.name, h.unit, h.description)
 		s.series[what] = newSessionTable(total)
 		for _, how := range h.hows {
-			s.series[what].of(sessionKey{how: how})
+			s.series[what].of(&sessionKey{how: how}, len(how))
 		}
 	}
 	return s
@@ -58,7 +58,7 @@ func newSessionTable(total *counter) *table[sessionKey, *count] {
 		}
 		return total.of(appendErrorType(attributes, k.failure)...)
 	}
-	return newTable(bound, series, func() *count { return total.of(overflow) }, func(k sessionKey) int { return mixed(k.how, k.failure) })
+	return newTable(bound, series, func() *count { return total.of(overflow) })
 }
 
 func (s *sessions) measure(e *middleware.SessionEvent) {
@@ -74,5 +74,5 @@ func (s *sessions) measure(e *middleware.SessionEvent) {
 	default:
 		key.failure = failure(e.Err)
 	}
-	series.of(key).Add(1)
+	series.of(&key, len(key.how)).Add(1)
 }
