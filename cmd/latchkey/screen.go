@@ -25,11 +25,12 @@ const (
 type screen struct {
 	*job
 	terminal    *os.File
-	cancel      func()      // ends the command
-	keys        *term.State // of stdin before; nil: stdin is not a terminal
-	shown, note string      // the picture, and what is wrong
-	painted     string      // what is on the screen
-	width       int         // of the terminal, when that was painted
+	cancel      func()        // ends the command
+	keys        *term.State   // of stdin before; nil: stdin is not a terminal
+	stop        chan struct{} // gets Ctrl-Z
+	shown, note string        // the picture, and what is wrong
+	painted     string        // what is on the screen
+	width       int           // of the terminal, when that was painted
 	height      int
 }
 
@@ -41,34 +42,54 @@ func (j *job) openScreen() *screen {
 	}
 	ctx, cancel := context.WithCancel(j.ctx)
 	j.ctx = ctx
-	s := &screen{job: j, terminal: terminal, cancel: cancel}
-	if keys, err := term.MakeRaw(int(os.Stdin.Fd())); err == nil {
-		s.keys = keys
-		go s.endByKey()
+	s := &screen{job: j, terminal: terminal, cancel: cancel, stop: make(chan struct{})}
+	s.keys, _ = term.GetState(int(os.Stdin.Fd()))
+	s.enter()
+	if s.keys != nil {
+		go s.obeyKeys()
 	}
-	_, _ = terminal.WriteString(enterScreen)
 	return s
 }
 
-// endByKey ends the command by q, or by Ctrl-C or Ctrl-\, which are ordinary keys now. Other keys do nothing, and are not
-// shown.
-func (s *screen) endByKey() {
-	const ctrlC, ctrlBackslash = 3, 28
-	for key := make([]byte, 1); ; {
-		if n, err := os.Stdin.Read(key); n == 0 || err != nil {
-			return
-		}
-		if key[0] == 'q' || key[0] == ctrlC || key[0] == ctrlBackslash {
-			s.cancel()
-		}
+// enter sets the terminal's own content aside.
+func (s *screen) enter() {
+	if s.keys != nil {
+		_, _ = term.MakeRaw(int(os.Stdin.Fd()))
+	}
+	_, _ = s.terminal.WriteString(enterScreen)
+	s.painted = ""
+}
+
+// leave brings the terminal's own content back.
+func (s *screen) leave() {
+	_, _ = s.terminal.WriteString(leaveScreen)
+	if s.keys != nil {
+		_ = term.Restore(int(os.Stdin.Fd()), s.keys)
 	}
 }
 
 func (s *screen) close() {
 	s.cancel()
-	_, _ = s.terminal.WriteString(leaveScreen)
-	if s.keys != nil {
-		_ = term.Restore(int(os.Stdin.Fd()), s.keys)
+	s.leave()
+}
+
+// obeyKeys ends the command by q, or by Ctrl-C or Ctrl-\, and stops it by Ctrl-Z. All of these are ordinary keys now. Other
+// keys do nothing, and are not shown.
+func (s *screen) obeyKeys() {
+	const ctrlC, ctrlZ, ctrlBackslash = 3, 26, 28
+	for key := make([]byte, 1); ; {
+		if n, err := os.Stdin.Read(key); n == 0 || err != nil {
+			return
+		}
+		switch key[0] {
+		case 'q', ctrlC, ctrlBackslash:
+			s.cancel()
+		case ctrlZ:
+			select {
+			case s.stop <- struct{}{}:
+			case <-s.ctx.Done():
+			}
+		}
 	}
 }
 
@@ -122,6 +143,10 @@ func (s *screen) paintFor(done <-chan time.Time) error {
 			return nil
 		case <-s.ctx.Done():
 			return nil
+		case <-s.stop:
+			s.leave()
+			stopJob()
+			s.enter()
 		case <-resized.C:
 		}
 	}

@@ -53,7 +53,13 @@ func onTerminal(t *testing.T, rows, columns int, c *exec.Cmd) *terminal {
 		t.Fatal(err)
 	}
 	go r.show()
-	t.Cleanup(func() { tty.Close(); <-r.shown; master.Close() })
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // unless it has ended; what it has started gets a SIGHUP
+		_ = c.Wait()
+		tty.Close()
+		<-r.shown
+		master.Close()
+	})
 	return r
 }
 
