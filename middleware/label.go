@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
@@ -14,6 +15,15 @@ func withoutMethod(pattern string) string {
 	return pattern
 }
 
+// patternOf returns the pattern that a router has matched, or "" if that is unknown. If an http.ServeMux redirects a CONNECT,
+// its pattern is the path, which may be a secret.
+func patternOf(r *http.Request) string {
+	if r.Method == http.MethodConnect {
+		return ""
+	}
+	return r.Pattern
+}
+
 // label tells waiters which request holds the session: the method, and the route's pattern if a router has
 // found it. The label has no part of the path, which may be secret, as in the link of a mail.
 func (rq *request) label() string {
@@ -23,13 +33,22 @@ func (rq *request) label() string {
 	return excerpt.Label(rq.route())
 }
 
-// name returns the method, cut short since a client may have made it up, and the route, if it is known.
+// name returns the method and, if it is known, the route. A client may make up the method: a long one is cut short, and
+// one that is no word, as may come over HTTP/2, is replaced. So it cannot look like a method with the route of another request.
 func (rq *request) name() (method, route string) {
 	method = rq.base.Method
+	method = method[:min(len(method), 16)]
+	if strings.ContainsFunc(method, isNoLetter) {
+		method = "_OTHER"
+	}
 	i := &rq.identity
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return method[:min(len(method), 16)], i.route
+	return method, i.route
+}
+
+func isNoLetter(r rune) bool {
+	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
 }
 
 // route returns the request's method and route.

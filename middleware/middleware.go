@@ -277,7 +277,7 @@ func (rw *response) run(next http.Handler) {
 func (rq *request) copyBack(r *http.Request) {
 	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
 	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
-	if r.Pattern != "" {
-		rq.identity.setPattern(r.Pattern)
+	if pattern := patternOf(r); pattern != "" {
+		rq.identity.setPattern(pattern)
 	}
 }

@@ -139,7 +139,7 @@ func (rq *request) openRoute(r *http.Request, rt *route) error {
 	}
 	late := rt.passive && !rq.passive
 	rq.mu.Unlock()
-	name := strings.TrimSpace("the route " + r.Pattern) // not every router sets it
+	name := strings.TrimSpace("the route " + patternOf(r)) // not every router sets it
 	switch {
 	case late:
 		return fmt.Errorf("%w: %s is passive, its session was opened by a request that is not", errLateMode, name)
@@ -157,9 +157,9 @@ func (rq *request) openRoute(r *http.Request, rt *route) error {
 // routeOf returns the route of a request that comes in to next, and its pattern if that is known. If next is an
 // http.ServeMux, routeOf asks it for the route.
 func (s *Sessions) routeOf(next http.Handler, r *http.Request) (rt route, pattern string) {
-	pattern = r.Pattern
+	pattern = patternOf(r)
 	h := next
-	// For a CONNECT the mux may return a path, which may be a secret, instead of a pattern.
+	// For a CONNECT the mux, too, may return a path instead of a pattern.
 	if mux, ok := next.(*http.ServeMux); ok && r.Method != http.MethodConnect {
 		h, pattern = mux.Handler(r)
 	}

@@ -80,7 +80,7 @@ type RequestEvent struct {
 	// that Session.ID returns.
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
-	// method and the route. Method is cut short after 16 bytes, since clients may make it up. Route is the pattern that the
+	// method and the route. Method is cut short after 16 bytes, since clients may make it up, and is _OTHER if it is no word. Route is the pattern that the
 	// router has matched, without the method, or empty.
 	Label, Method, Route string
 	Mode                 Mode

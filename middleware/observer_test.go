@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -403,6 +404,39 @@ func TestALabelIsPrintable(t *testing.T) {
 		v.get(s.URL + "/add")
 		if told := requestsIn(w.takeAll()); len(told) != 1 || told[0].Label != "\ufffd"+strings.Repeat("x", 61) {
 			t.Errorf("the request is told as %+v", told)
+		}
+	})
+}
+
+// A client that chooses a method cannot bring a path into an event, or look as if it were on another route. A ServeMux
+// answers a CONNECT for a tree with a redirect, and says that the path is its pattern. Over HTTP/2 a method may be any text.
+func TestAMethodIsNoRoute(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		mux := app()
+		handle(mux, "/reset/{token}/", func(*session.Session, http.ResponseWriter, *http.Request) {})
+		outer := http.NewServeMux()
+		outer.Handle("/reset/", mux)
+		s := newSite(t, r.Pool(t, 4), middleware.Options{Observers: []middleware.Observer{w}}, mux)
+		cookie, _ := s.count(t, 1)
+		w.takeAll()
+		for _, next := range []http.Handler{mux, outer, http.HandlerFunc(mux.ServeHTTP)} {
+			for method, want := range map[string]string{
+				"CONNECT": "CONNECT", "PROPFIND": "PROPFIND", "POST /pay": "_OTHER", "\u009b31m": "_OTHER",
+			} {
+				req := httptest.NewRequest(http.MethodGet, "/reset/secret/", nil)
+				if method == http.MethodConnect {
+					req.URL.Path = "/reset/secret"
+				}
+				req.Method = method
+				req.AddCookie(cookie)
+				s.sessions.Handler(next).ServeHTTP(httptest.NewRecorder(), req)
+				for _, e := range requestsIn(w.takeAll()) {
+					if told := e.Method + e.Route + e.Label; e.Method != want || strings.Contains(told, "secret") || strings.Contains(told, "pay") {
+						t.Errorf("%q: the request is told as %q, a %s on %q", method, e.Label, e.Method, e.Route)
+					}
+				}
+			}
 		}
 	})
 }

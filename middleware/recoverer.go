@@ -30,7 +30,7 @@ func Recoverer(next http.Handler) http.Handler {
 				return
 			}
 			if cause != http.ErrAbortHandler { // a convention of net/http: this very value
-				slog.ErrorContext(r.Context(), "panic", "error", cause, "method", excerpt.Of(r.Method), "route", r.Pattern, "stack", string(debug.Stack()))
+				slog.ErrorContext(r.Context(), "panic", "error", cause, "method", excerpt.Of(r.Method), "route", patternOf(r), "stack", string(debug.Stack()))
 			}
 			if seen.begun || cause == http.ErrAbortHandler {
 				panic(http.ErrAbortHandler)
