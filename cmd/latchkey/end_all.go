@@ -158,9 +158,12 @@ func (p *purge) endThese(ids []string) error {
 }
 
 // endOrFollow ends a session under the id that it has now, whoever has logged in to it. If the master of that id is
-// away, the master of the old id is not to blame.
+// away, the master of the old id is not to blame. The error wraps store.ErrCorrupt if another program has written the
+// session's record or its user's mark, or tombstones that lead in a circle.
 func (p *purge) endOrFollow(old string) error {
-	for id := old; ; {
+	const mostMoves = 100 // of one session in a minute
+	id := old
+	for range mostMoves {
 		err := records.Of(p.store).End(p.ctx, id)
 		if err == nil {
 			p.mu.Lock()
@@ -173,16 +176,19 @@ func (p *purge) endOrFollow(old string) error {
 		}
 		moved, isMoved := errors.AsType[*records.Moved](err)
 		switch {
-		case isMoved && moved.To != "":
+		case isMoved && isID(moved.To):
 			id = moved.To
-		case isMoved:
+		case isMoved && moved.To == "":
 			return p.count(&p.unknowns)
+		case isMoved, isWrongType(err):
+			return store.ErrCorrupt
 		case id != old && errors.Is(err, store.ErrUnavailable) && p.ctx.Err() == nil:
 			return p.count(&p.unreached)
 		default:
 			return p.ofEnd(err, p.recordKey(id), "it is ended")
 		}
 	}
+	return store.ErrCorrupt
 }
 
 func (p *pass) count(what *int64) error {

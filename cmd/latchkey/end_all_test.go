@@ -77,6 +77,34 @@ func TestEndOfAll(t *testing.T) {
 	contains(t, r.stderr, "2 records are left as they are, since another program has written them, or another version; latchkey stats names some\n")
 }
 
+// Keys that another program has written stop nothing: a tombstone that leads to itself or to no id, and the mark or the list
+// of a user.
+func TestEndOfAllMeetsForeignKeys(t *testing.T) {
+	s, st := withRedis(t)
+	const users = 20
+	var all []string
+	for i := range users {
+		all = append(all, login(t, st, fmt.Sprint("user-", i), "", 1))
+	}
+	tombstone := func(id, to string) {
+		s.Do(t, "SET", keyOf(id), fmt.Sprintf(`{"v":2,"s":"mNluFKCCw7udQjgH","gone":9999999999999,"to":"%s"}`, to), "PX", "60000")
+	}
+	tombstone(first, first)
+	tombstone(second, "no id")
+	tombstone(id(1), id(2))
+	tombstone(id(2), id(1))
+	for i, key := range []string{".user", ".list"} {
+		tag, _, _ := strings.Cut(all[i], ".")
+		s.Do(t, "DEL", "latchkey:{"+tag+"}"+key)
+		s.Do(t, "LPUSH", "latchkey:{"+tag+"}"+key, "junk")
+	}
+	r := call(t, s.URL, "end", "--all")
+	if r.stdout != fmt.Sprintf("%d sessions ended\n", users-2) || r.code != exitError {
+		t.Errorf("%+v", r)
+	}
+	contains(t, r.stderr, "6 records are left as they are, since another program has written them, or another version; latchkey stats names some\n")
+}
+
 // purging returns end --all as it begins, and what it prints on stderr.
 func purging(t *testing.T, st *store.Store, args ...string) (*purge, *bytes.Buffer) {
 	t.Helper()

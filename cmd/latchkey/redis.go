@@ -228,7 +228,8 @@ func isNoPermission(err error) bool {
 }
 
 func isWrongType(err error) bool {
-	return isRefused(err) && strings.HasPrefix(err.Error(), "WRONGTYPE")
+	refused, ok := errors.AsType[*rueidis.RedisError](err)
+	return ok && strings.HasPrefix(refused.Error(), "WRONGTYPE")
 }
 
 // hasMoved reports whether a key has gone to another node since it was found.
