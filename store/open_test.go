@@ -140,3 +140,18 @@ func opened(t *testing.T, url string, o Options) *Store {
 	t.Cleanup(func() { st.Close() })
 	return st
 }
+
+// A server that does not know AUTH repeats its arguments. They are in no error.
+func TestAPasswordIsInNoError(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--rename-command", "AUTH", "")
+	st, err := Open(strings.Replace(s.URL, "redis://", "redis://:s3cret@", 1), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	err = st.Ping(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "unknown command") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+}

@@ -225,3 +225,16 @@ func TestTwoServersAreNoCluster(t *testing.T) {
 	one, other := redistest.Real(t), redistest.Real(t)
 	fails(t, call(t, one.URL+"?addr="+other.Addr, "stats"), exitError, ": this is no cluster: name one address\n")
 }
+
+// A server that does not know AUTH repeats its arguments. They are in no output.
+func TestAPasswordIsInNoOutput(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t, "--rename-command", "AUTH", "", "--rename-command", "HELLO", "")
+	for _, command := range []string{"locks", "users", "doctor"} {
+		c := calling(t, strings.Replace(s.URL, "redis://", "redis://:s3cret@", 1), command)
+		said, err := c.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), "unknown command") || strings.Contains(string(said), "s3cret") {
+			t.Errorf("%s: %v, %s", command, err, said)
+		}
+	}
+}

@@ -108,6 +108,7 @@ func (r *redis) explainedAt(err error, at string) error {
 		}
 		text = r.ofReply(text)
 	}
+	text, _, _ = strings.Cut(text, ", with args beginning with") // of AUTH, such as the password
 	text = strings.TrimPrefix(text, "dial tcp "+at+": ")
 	return failure{at: at, why: strings.TrimPrefix(text, "connect: "), err: err}
 }

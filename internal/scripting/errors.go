@@ -12,6 +12,7 @@ const moving = "MOVED " // a node of a cluster replies this to a key that anothe
 
 // Refused returns the error of a command that Redis has refused, and explains it.
 func Refused(refusal error) error {
+	refusal = WithoutArguments(refusal)
 	switch {
 	case isFull(refusal):
 		return fmt.Errorf("%w: it is full: %w", transport.ErrRefused, refusal)
@@ -24,6 +25,25 @@ func Refused(refusal error) error {
 	}
 	return fmt.Errorf("%w: %w", transport.ErrRefused, refusal)
 }
+
+// WithoutArguments returns the error of a server without the arguments that a server repeats if it does not know a command:
+// those of AUTH are a password, and those of EVAL may be a record.
+func WithoutArguments(err error) error {
+	text, _, repeats := strings.Cut(err.Error(), ", with args beginning with")
+	if !repeats {
+		return err
+	}
+	return discreet{err, text}
+}
+
+// A discreet error has a shorter text.
+type discreet struct {
+	error
+	text string
+}
+
+func (d discreet) Error() string { return d.text }
+func (d discreet) Unwrap() error { return d.error }
 
 // lacksRight reports whether Redis has refused a command since its user may not run it, or not on that key. In a
 // script Redis 7.0 does not say which command that was.
