@@ -102,7 +102,7 @@ func (d *debugHandler) answer(w http.ResponseWriter, r *http.Request, report deb
 	var body []byte
 	if wantsJSON(r) {
 		h.Set("Content-Type", "application/json")
-		body, _ = json.MarshalIndent(report, "", "  ") // strings, numbers and times: no error
+		body, _ = json.MarshalIndent(report, "", "  ") // strings, numbers and times that JSON has: no error
 	} else {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		refresh, _ := strconv.Atoi(r.URL.Query().Get("refresh"))

@@ -50,11 +50,11 @@ func parseHead(text string) (h head, ok bool) {
 	return h, true
 }
 
-// milliseconds returns a Unix time, or the zero time if there is none.
+// milliseconds returns a Unix time, or the zero time if there is none, or JSON has no such time.
 func milliseconds(digits string) time.Time {
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n == 0 {
-		return time.Time{}
+	if t := time.UnixMilli(n).UTC(); err == nil && n != 0 && t.Year() <= 9999 {
+		return t
 	}
-	return time.UnixMilli(n).UTC()
+	return time.Time{}
 }

@@ -41,7 +41,7 @@ func found(gone []away) error {
 // printAway prints a line for each master that is away.
 func printAway(w io.Writer, gone []away) {
 	for _, a := range gone {
-		fmt.Fprintf(w, "%s  away: %s\n", a.Address, printable(a.Why))
+		fmt.Fprintf(w, "%s  away: %s\n", printable(a.Address), printable(a.Why))
 	}
 }
 

@@ -113,6 +113,9 @@ func NewToken(bond Bond, label string, now time.Time) string {
 	return string(b)
 }
 
+// lastMilli is the last millisecond of the year 9999. JSON has no later times.
+const lastMilli = 253402300799999
+
 // ParseToken returns the holder that a token describes. It returns false if the text is not a token.
 func ParseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
@@ -124,7 +127,7 @@ func ParseToken(token string) (Owner, bool) {
 	}
 	ms, err1 := strconv.ParseInt(since, 10, 64)
 	pid, err2 := strconv.Atoi(process[slash+1:])
-	if err1 != nil || err2 != nil {
+	if err1 != nil || err2 != nil || ms < 0 || ms > lastMilli {
 		return Owner{}, false
 	}
 	return Owner{Host: excerpt.Of(process[:slash]), PID: pid, Label: excerpt.Of(label), Since: time.UnixMilli(ms)}, true

@@ -250,6 +250,9 @@ func parseHead(text []byte, bond lease.Bond) (r Record, at int, sealed bool, _ e
 	if err != nil || digits[0] < '0' || digits[0] == '0' && len(digits) > 1 {
 		return r, 0, false, fmt.Errorf("%w: creation time is not a number", ErrCorrupt)
 	}
+	if time.UnixMilli(created).UTC().Year() > 9999 { // JSON has no later times
+		return r, 0, false, fmt.Errorf("%w: creation time is after the year 9999", ErrCorrupt)
+	}
 	rest = rest[len(digits):]
 	if bytes.HasPrefix(rest, []byte(epochMark)) {
 		r.epoch, rest, ok = cutEpoch(rest)

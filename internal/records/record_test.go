@@ -51,6 +51,7 @@ func TestParseRecordRefuses(t *testing.T) {
 		"creation text":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":"1","d":{}}`,
 		"creation negative":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":-1,"d":{}}`,
 		"creation out of range": `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":9223372036854775808,"d":{}}`,
+		"creation too late":     `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":253402300800000,"d":{}}`,
 		"idle zero":             `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":0,"d":{}}`,
 		"idle negative":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":-5,"d":{}}`,
 		"idle too long":         `{"v":2,"s":"ABCDEFGHIJKLMNOP","c":1,"i":1000000000000,"d":{}}`,
