@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,24 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	o.tell()
 	if told != 1 {
 		t.Errorf("%d events were told after the session was released, want 1", told)
+	}
+}
+
+// What a commit has told is let go: the request may be a stream, which goes on for hours.
+func TestWhatIsToldIsNotKept(t *testing.T) {
+	o := &observation{Context: t.Context(), sessions: &Sessions{}, arrived: time.Now()}
+	for range 100 {
+		o.Exchanged(&records.Exchange{Command: "GET"})
+	}
+	few := o.notes.few[:]
+	o.tell()
+	if kept := o.notes.kept; cap(kept) != len(few) {
+		t.Errorf("there is room for %d events", cap(kept))
+	}
+	o.Exchanged(&records.Exchange{Command: "GET"})
+	o.tell()
+	if !slices.Equal(few, make([]Event, len(few))) {
+		t.Errorf("%v are kept", few)
 	}
 }
 

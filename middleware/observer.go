@@ -15,7 +15,7 @@ import (
 //		}
 //	}
 //
-// Each event is reported once, also to an observer that is twice in the slice. Observe is called by several goroutines at
+// Each event is reported once, also to an observer that is twice in the slice, unless it cannot be compared. Observe is called by several goroutines at
 // once.
 //
 // The events of a request are reported in order, in the goroutine of the request, after its session is released. No mutex
@@ -29,14 +29,16 @@ import (
 //
 //   - a lost lock
 //   - what happens before a commit, if that makes more than 1,024 events
-//   - what happens after a commit in the middle of the handler, except that the session has ended
+//   - what happens after a commit in the middle of the handler
 //   - what a handler in mode None does with the Sessions
 //   - what happens in a goroutine that outlives the request
 //
+// But the request itself reports in any case that its session has ended while it was open.
+//
 // If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
 //
-// If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit, the client
-// gets no response. If the handler had returned by then, its session is saved. After a panic or a Goexit the other
+// If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit in the goroutine
+// of the request, the response is cut off. If the handler had returned by then, its session is saved. After a panic or a Goexit the other
 // observers get every event. An observer may use the Sessions, and gets the events of that use, too.
 //
 // What belongs to no request is reported to the observers of all Sessions of the store. So give Sessions that share a
@@ -55,7 +57,8 @@ import (
 type Observer interface {
 	// Observe gets a *RequestEvent, an *ExchangeEvent or a *SessionEvent. Later versions may have further events, and
 	// further fields in these. ctx has the values of the request's context as it came in, such as the current span, and
-	// does not end with the request. If the event belongs to no request, ctx has no values and does not end.
+	// does not end with the request. For an Update, ctx has the values of the context that it was given. So it has for what
+	// another method of Sessions does outside a request. All other events that belong to no request have a ctx without values.
 	Observe(ctx context.Context, e Event)
 }
 
@@ -107,13 +110,13 @@ type RequestEvent struct {
 	Behind, BehindProcess string
 	// Passed: the request before it in line has passed the session on, without a round trip.
 	Passed bool
-	// Holds has an entry for each time that the request has asked for the lock: none if it only reads, and more than one if
-	// it has opened its session again, or tried in vain. After 64 times, Holds has the first 63 and the last. Queue and
-	// Behind above are those of the first.
+	// Holds has an entry for each time that the request has asked for the lock: none if it needed no lock, as in mode
+	// ReadOnly or if it begins its session, and more than one if it has opened its session again, or tried in vain. After
+	// 64 times, Holds has the first 63 and the last. Queue and Behind above are those of the first.
 	Holds []Hold
 
 	// Runs is how often the handler ran: 2 if another request has changed the session during an Optimistic run, and 0 if
-	// the session could not be opened.
+	// the session could not be opened before the handler.
 	Runs int
 	// RoundTrips is how many round trips to Redis the request has made: how many ExchangeEvents it has. A commit may also
 	// store the changes of other requests, which then need none.
@@ -128,7 +131,8 @@ type RequestEvent struct {
 	// Outcome is what became of the session in the last commit:
 	//
 	//	unchanged   it was only read
-	//	touched     it was locked, not changed, and its idle timeout extended, unless a SessionEvent says that the lock was lost
+	//	touched     it was locked, not changed, and its idle timeout extended, unless a SessionEvent says that the lock was lost.
+	//	            An Update and a Passive request do not extend it
 	//	saved       its record was stored
 	//	began       its first record was stored
 	//	renewed     it was stored with a new ID
@@ -185,7 +189,8 @@ type ExchangeEvent struct {
 	Sent, Received int
 	Began          time.Time
 	Took           time.Duration
-	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or empty. If Redis has refused the
+	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or ERR if that is no kind of error. It is
+	// empty if there is no error reply. If Redis has refused the
 	// connection by such a reply, such as WRONGPASS, Err is set as well.
 	Status string
 	// Err is why there are no replies, or nil.

@@ -86,6 +86,7 @@ func TestARequestIsObserved(t *testing.T) {
 		if all := w.takeAll(); len(all) > 0 {
 			t.Errorf("a request without a session has the events %v", all)
 		}
+		var dead []*http.Cookie // of the session that has ended
 		for _, tt := range []struct {
 			path, outcome string
 			trips         int
@@ -98,19 +99,11 @@ func TestARequestIsObserved(t *testing.T) {
 			{"/len", "unchanged", 1, ""},
 			{"/login", "renewed", 3, "renewed"},
 			{"/logout", "ended", 2, "ended"},
-			{"/get", "", 1, "dead"},
 		} {
-			v2 := with(t, v.cookies(s)...)
-			var a answer
-			if tt.flags == "dead" {
-				a = v2.get(s.URL + tt.path)
-			} else {
-				a = v.get(s.URL + tt.path)
+			if tt.path == "/logout" {
+				dead = v.cookies(s)
 			}
-			a.want(t, 200, "*")
-			if tt.path == "/get" && tt.flags == "dead" && len(v2.cookies(s)) == 0 {
-				continue // the logout has deleted the cookie
-			}
+			v.get(s.URL+tt.path).want(t, 200, "*")
 			events := w.takeAll()
 			e := requestsIn(events)[0]
 			var flags []string
@@ -129,6 +122,10 @@ func TestARequestIsObserved(t *testing.T) {
 			if e.Bytes == 0 && tt.outcome != "ended" {
 				t.Errorf("%s: no size", tt.path)
 			}
+		}
+		with(t, dead...).get(s.URL+"/get").want(t, 200, "*")
+		if e := requestsIn(w.takeAll())[0]; e.Dead != 1 || e.Session != "" {
+			t.Errorf("with the cookie of a session that has ended: %+v", e)
 		}
 	})
 }
@@ -243,18 +240,17 @@ func TestAnExchangeIsObserved(t *testing.T) {
 // An observer that panics, blocks or ends its goroutine costs its own request, and no other: not the holder's lease,
 // and not the next request for the same session.
 func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
-	block := make(chan struct{})
 	for name, do := range map[string]func(){
 		"panics": func() { panic("no observer") },
 		"exits":  runtime.Goexit,
-		"blocks": func() { <-block },
+		"blocks": nil,
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
 			stop := make(chan struct{})
 			bad := observerFunc(func(_ context.Context, e middleware.Event) {
 				x, ok := e.(*middleware.RequestEvent)
 				if ok && x.Route == "/pause" || !ok && fmt.Sprintf("%T", e) == "*middleware.SessionEvent" && e.(*middleware.SessionEvent).What == "extended" {
-					if name == "blocks" {
+					if do == nil {
 						<-stop
 					} else {
 						do()
@@ -288,7 +284,6 @@ func TestABadObserverCostsItsRequestAtMost(t *testing.T) {
 			}
 		})
 	}
-	close(block)
 }
 
 // An observer may use the Sessions while it is told: nothing is held then, whatever the event.

@@ -176,5 +176,5 @@ func status(refusal error) string {
 	if word == "" || len(word) > 32 || strings.ToUpper(word) != word {
 		return "ERR"
 	}
-	return word
+	return strings.Clone(word) // whoever keeps it does not keep the text
 }

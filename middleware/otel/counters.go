@@ -19,8 +19,7 @@ type counter struct {
 }
 
 // A count is a series. It is exported from the moment it is made, even while it is 0: if it first appeared with 1, Prometheus
-// would see no increase. So all known series are made at the start, except those of requests that have not failed, which
-// are too many.
+// would see no increase. So most known series are made at the start. Those that tell of no fault are not, and are too many.
 type count struct {
 	atomic.Int64
 	attributes metric.MeasurementOption
