@@ -157,7 +157,7 @@ func (c *contest[W]) leaveContest() {
 		p.maybeQueued = p.maybeQueued || c.maybeTaken
 	}
 	if !c.won && !c.swept { // the algorithm has panicked, or called runtime.Goexit
-		c.lines.Sweeper.Free(c.Options, c.algorithm, c.Key, c.token)
+		c.lines.Sweeper.Free(c.Options, true, c.algorithm, c.Key, c.token)
 	}
 	if !c.won {
 		c.lines.Leave(c.Key, &c.alarm).quit(c.most)

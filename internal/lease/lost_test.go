@@ -208,7 +208,7 @@ func TestOwnerFormat(t *testing.T) {
 		"", " ", "value", id, id + " ", id + " 1700000000000", id + " 1700000000000 ", id + " 1700000000000 web-3",
 		id + " 1700000000000 web-3/", id + " 1700000000000 web-3/x", id + "  web-3/4711", id + " soon web-3/4711",
 		id + " 99999999999999999999 web-3/4711", id + " 1700000000000 web-3/99999999999999999999",
-		id + " 253402300800000 web-3/4711", id + " -1 web-3/4711", // JSON has no such years
+		id + " 253402300800000 web-3/4711", id + " -99999999999999 web-3/4711", // JSON has no such years
 		id[:IDLength-1] + " 1700000000000 web-3/4711", `{"user": 17, "cart": [1, 2, 3], "a": "b/c"}`, "\x00\xff/\xfe 1 2/3",
 	} {
 		if owner, ok := ParseToken(junk); ok {

@@ -55,12 +55,12 @@ func (s *Sweeper) run(o *Options, age, most time.Duration, maybeDone bool, clean
 	replied = clean(ctx)
 }
 
-// Free releases the lock of key in the background, if one of these tokens has it, or gets it by a command that is still
-// on its way. "" is no token.
-func (s *Sweeper) Free(o *Options, a Algorithm, key string, tokens ...string) {
+// Free releases the lock of key in the background, if one of these tokens has it, or, with maybeDone, gets it by a command
+// that is still on its way. "" is no token.
+func (s *Sweeper) Free(o *Options, maybeDone bool, a Algorithm, key string, tokens ...string) {
 	for _, token := range tokens {
 		if token != "" {
-			s.freeFirst(o, 0, true, a, key, token)
+			s.freeFirst(o, 0, maybeDone, a, key, token)
 		}
 	}
 }

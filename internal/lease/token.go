@@ -113,22 +113,20 @@ func NewToken(bond Bond, label string, now time.Time) string {
 	return string(b)
 }
 
-// lastMilli is the last millisecond of the year 9999. JSON has no later times.
-const lastMilli = 253402300799999
-
 // ParseToken returns the holder that a token describes. It returns false if the text is not a token.
 func ParseToken(token string) (Owner, bool) {
 	id, rest, _ := strings.Cut(token, " ")
-	since, rest, _ := strings.Cut(rest, " ")
+	digits, rest, _ := strings.Cut(rest, " ")
 	process, label, _ := strings.Cut(rest, " ")
 	slash := strings.LastIndexByte(process, '/')
 	if len(id) < IDLength || slash < 0 {
 		return Owner{}, false
 	}
-	ms, err1 := strconv.ParseInt(since, 10, 64)
+	ms, err1 := strconv.ParseInt(digits, 10, 64)
 	pid, err2 := strconv.Atoi(process[slash+1:])
-	if err1 != nil || err2 != nil || ms < 0 || ms > lastMilli {
+	since := time.UnixMilli(ms)
+	if year := since.UTC().Year(); err1 != nil || err2 != nil || year < 1 || year > 9999 { // JSON has no other years
 		return Owner{}, false
 	}
-	return Owner{Host: excerpt.Of(process[:slash]), PID: pid, Label: excerpt.Of(label), Since: time.UnixMilli(ms)}, true
+	return Owner{Host: excerpt.Of(process[:slash]), PID: pid, Label: excerpt.Of(label), Since: since}, true
 }

@@ -121,7 +121,7 @@ func (l *Lease) pass(ctx context.Context, token string) (passed bool, next strin
 	others, err := queue.Pass(ctx, l.ticket.Key, token, won.Token, won.Span)
 	if err != nil {
 		if !errors.Is(err, ErrLost) && !errors.Is(err, ErrExpired) { // either token may have the lock
-			l.locks.Sweeper.Free(l.ticket.Options, l.algorithm, l.ticket.Key, won.Token, token)
+			l.locks.Sweeper.Free(l.ticket.Options, true, l.algorithm, l.ticket.Key, won.Token, token)
 		}
 		return false, token, err
 	}

@@ -92,7 +92,7 @@ func (t *tenure) commit(ctx context.Context) {
 	t.term.Token, t.revision, t.others, t.stored, t.repliedAt, t.sentAt = next.text, revision, others, version, heard, now
 	switch {
 	case t.over != nil: // the tenure ended meanwhile, so no hold has the next token
-		t.sweep(next.text)
+		t.sweep(true, next.text)
 	case next.text == "":
 		t.lapse(errFreed)
 		if others {

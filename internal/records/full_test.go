@@ -1,7 +1,9 @@
 package records
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/fakeredis"
@@ -62,6 +64,28 @@ func TestFullRedisEndsUsersSessions(t *testing.T) {
 	wantOver(t, st, two)
 	s.Empty(t)
 	wantAlive(t, st, login(t, st, "ann", 6), "0")
+}
+
+// If a full Redis refuses a commit, nothing is on its way any more: the lock is released once, and not again and again for a
+// lease, which would be a load when Redis needs none.
+func TestFullRedisIsSparedSweeps(t *testing.T) {
+	atDesk(patient, func(t *testing.T, d *desk) {
+		releases := 0
+		d.st.runner.Observe(func(_ context.Context, x *Exchange) {
+			if x.Script == "release" && x.Status != "NOSCRIPT" {
+				releases++
+			}
+		})
+		h := take(t, d.st)
+		d.Fake(func(r *fakeredis.Server) { r.Full = true })
+		wantError(t, "Save", h.Save(t.Context(), []byte("after")), ErrUnavailable)
+		time.Sleep(2 * patient.Lease)
+		synctest.Wait()
+		if releases != 1 {
+			t.Errorf("the lock was released %d times", releases)
+		}
+		d.wantQuiet(t, "0")
+	})(t)
 }
 
 // Redis refuses a commit because it is full. The processes that wait still get their turns at once,

@@ -324,13 +324,14 @@ func (t *tenure) fail(why error, next string) {
 		t.doubt = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
 	}
 	t.lapse(why)
-	t.sweep(t.term.Token, next)
+	t.sweep(scripting.MaybeDone(why), t.term.Token, next)
 }
 
-// sweep releases the lock in the background, if it has one of these tokens.
-func (t *tenure) sweep(tokens ...string) {
+// sweep releases the lock in the background, if it has one of these tokens. If a commit may have been done, that is
+// repeated for one lease.
+func (t *tenure) sweep(maybeDone bool, tokens ...string) {
 	e := t.engine
-	e.lines.Sweeper.Free(&e.locking, lease.Spin{Runner: e.runner}, t.lock, tokens...)
+	e.lines.Sweeper.Free(&e.locking, maybeDone, lease.Spin{Runner: e.runner}, t.lock, tokens...)
 }
 
 // lapse ends the tenure, and tells the present hold, which can save nothing any more.
