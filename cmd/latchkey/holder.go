@@ -17,6 +17,7 @@ type holder struct {
 	Since   *time.Time `json:"since,omitempty"`   // by the clock of its host
 	Held    float64    `json:"held_seconds"`      // from then to now
 	Lease   float64    `json:"lease_seconds"`     // that is left
+	Endless bool       `json:"endless,omitempty"` // the lock has no timeout, which only another program can have done
 	Waiting int        `json:"waiting"`           // other processes, not requests
 	Passing bool       `json:"passing"`           // the lock is on its way to a waiting process
 }
@@ -27,7 +28,8 @@ const turn = "latchkey:wake:"
 
 // newHolder reads a lock and its queue.
 func newHolder(id, value, queue string, left time.Duration, now time.Time) holder {
-	h := holder{Session: id, Lease: seconds(max(0, left)), Waiting: len(strings.Fields(queue))}
+	const noTimeout = -time.Millisecond // as PTTL says it
+	h := holder{Session: id, Lease: seconds(max(0, left)), Endless: left == noTimeout, Waiting: len(strings.Fields(queue))}
 	if strings.HasPrefix(strings.TrimPrefix(value, "-"), turn) {
 		h.Passing = true
 		return h
@@ -75,5 +77,17 @@ func (h holder) held() string {
 	if h.Since == nil {
 		return "-"
 	}
-	return roughly(time.Duration(h.Held * float64(time.Second)))
+	d := time.Duration(h.Held * float64(time.Second))
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return roughly(d)
+}
+
+// lease says for how long the lock lasts if the holder does not extend its lease.
+func (h holder) lease() string {
+	if h.Endless {
+		return "endless"
+	}
+	return roughly(time.Duration(h.Lease * float64(time.Second)))
 }

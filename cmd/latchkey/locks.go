@@ -67,6 +67,10 @@ func (j *job) holders() (look, error) {
 	return seen, err
 }
 
+// partOf is the command that reads a lock or its queue. Another program may have written a value of any size: that must not
+// fill the memory of this one. A queue has room for 500 processes.
+func partOf(key string) []string { return []string{"GETRANGE", key, "0", "65535"} }
+
 // holdersOf reads locks by their keys.
 func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 	var commands [][]string
@@ -74,7 +78,7 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 	for _, key := range keys {
 		if what, id := j.parseKey(key); what == lock {
 			ids = append(ids, id)
-			commands = append(commands, []string{"GET", key}, []string{"PTTL", key}, []string{"GET", key + ".queue"})
+			commands = append(commands, partOf(key), []string{"PTTL", key}, partOf(key+".queue"))
 		}
 	}
 	replies := j.redis.doAll(j.ctx, n.client, commands)
@@ -84,6 +88,7 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 		left, _ := replies[3*i+1].AsInt64()
 		queue, _ := replies[3*i+2].ToString()
 		switch {
+		case err == nil && value == "": // it is free by now
 		case err == nil:
 			held = append(held, newHolder(id, value, queue, time.Duration(left)*time.Millisecond, now))
 		case !rueidis.IsRedisNil(err) && !isWrongType(err) && !hasMoved(err):
@@ -112,7 +117,7 @@ func (j *job) printHolders(w io.Writer, all []holder) {
 	rows := [][]string{{"SESSION", ">HELD FOR", ">PROCESSES WAITING", ">LEASE", "PROCESS", "REQUEST"}}
 	for _, h := range all {
 		rows = append(rows, []string{h.Session, h.held(), strconv.Itoa(h.Waiting),
-			roughly(time.Duration(h.Lease * float64(time.Second))), h.who(), cmp.Or(h.Request, "-")})
+			h.lease(), h.who(), cmp.Or(h.Request, "-")})
 	}
 	table(w, j.out.columns(), rows)
 }

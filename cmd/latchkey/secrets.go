@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -86,6 +87,12 @@ func readKeys(from, file string) (keys [][]byte, _ error) {
 	return keys, nil
 }
 
+// isLikeKey reports whether the name of a file may be a key in another form than hexadecimal: it has a long word.
+func isLikeKey(name string) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(`/\.-_ `, r) })
+	return slices.ContainsFunc(words, func(word string) bool { return len(word) >= 20 })
+}
+
 // readFile reads the file that a flag or a variable names. Its errors repeat the name, unless it may be what the file
 // should hold, as by "$(cat client.key)".
 func readFile(from, file string) (string, error) {
@@ -99,7 +106,7 @@ func readFile(from, file string) (string, error) {
 		err = p.Err
 	}
 	switch {
-	case err != nil && from == passwordFlag:
+	case err != nil && (from == passwordFlag || isLikeKey(file)):
 		return "", usage("%s: %v", from, err)
 	case err != nil:
 		return "", usage("%s: %s: %v", from, file, err)

@@ -86,7 +86,7 @@ func (j *job) look(id string) (*session, error) {
 	key := j.recordKey(id)
 	replies := j.redis.doAll(j.ctx, j.redis.client, [][]string{
 		{"GETRANGE", key, "0", strconv.Itoa(headSize)}, {"STRLEN", key}, {"PTTL", key},
-		{"GET", key + ".lock"}, {"PTTL", key + ".lock"}, {"GET", key + ".lock.queue"}})
+		partOf(key + ".lock"), {"PTTL", key + ".lock"}, partOf(key + ".lock.queue")})
 	now := time.Now()
 	h, err := j.headOf(id, replies[0])
 	switch {
@@ -108,7 +108,7 @@ func (j *job) look(id string) (*session, error) {
 			s.LastUsed = j.lastUsed(h.created, end, cmp.Or(h.idle, j.ttl), now)
 		}
 	}
-	if token, err := replies[3].ToString(); err == nil {
+	if token, err := replies[3].ToString(); err == nil && token != "" {
 		queue, _ := replies[5].ToString()
 		who := newHolder(id, token, queue, time.Duration(number(4))*time.Millisecond, now)
 		s.Holder = &who

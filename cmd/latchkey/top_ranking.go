@@ -57,7 +57,7 @@ func (r *ranking) add(held []holder, looked func(b *busy) bool, now time.Time) {
 		b.State = "unknown"
 		if looked(b) {
 			b.lookedIn |= 1
-			b.State, b.Held, b.Lease, b.Waiting, b.Passing = "free", 0, 0, 0, false
+			b.State, b.Held, b.Lease, b.Endless, b.Waiting, b.Passing = "free", 0, 0, false, 0, false
 		}
 	}
 	for _, h := range held {

@@ -94,7 +94,7 @@ func TestTop(t *testing.T) {
 	c.until(t, "all are free", func(r topReport) bool { return r.of(second).State == "free" })
 	s.Do(t, "CONFIG", "RESETSTAT")
 	c.until(t, "they are looked up by their keys, and not only by SCAN", func(topReport) bool {
-		return strings.Contains(string(s.Do(t, "INFO", "commandstats").([]byte)), "cmdstat_get:")
+		return strings.Contains(string(s.Do(t, "INFO", "commandstats").([]byte)), "cmdstat_getrange:")
 	})
 	if said := c.end(t, os.Interrupt); said != "" || c.ProcessState.ExitCode() != exitOK {
 		t.Errorf("exit %d, %q", c.ProcessState.ExitCode(), said)

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A lock that another program has written may have no timeout, and a queue of any size.
+func TestLocksOfAnotherProgram(t *testing.T) {
+	s, _ := withRedis(t)
+	lock := keyOf(first) + ".lock"
+	s.Do(t, "SET", lock, "abcdefghijklmnop 1795993000000 web-1/42 POST /order")
+	s.Do(t, "SETRANGE", lock+".queue", 64<<20, "x y z") // what is so far behind is not read
+	contains(t, must(t, s.URL, "locks"), "endless", "web-1/42", "POST /order")
+	if all := must(t, s.URL, "locks", "--json"); !strings.Contains(all, `"lease_seconds":0,"endless":true,"waiting":1`) {
+		t.Error(all)
+	}
+}
