@@ -42,6 +42,9 @@ func parseURL(from, raw string) (rueidis.ClientOption, error) {
 		if u := (&url.URL{Host: host}); i > 0 && u.Hostname() != "" && u.Port() == "" {
 			return wrong("has an addr without a port: write host:port")
 		}
+		if strings.Contains(host, "@") { // of an addr: it has no user or password of its own
+			return wrong("has an addr with @: write host:port")
+		}
 		if why := wrongHost(host); why != "" {
 			return wrong(why)
 		}

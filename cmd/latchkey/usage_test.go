@@ -77,6 +77,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--redis", "redis://"}, "has no host"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1:99999"}, "a port that does not exist"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=node-2"}, "an addr without a port: write host:port"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?addr=" + secret + "@node-2:1"}, "an addr with @: write host:port"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1/" + secret}, "a database that is not a number"},
 		{[]string{"doctor", "--redis", "redis://127.0.0.1?password=" + secret}, "an unknown parameter"},
 		{[]string{"doctor", "--redis", "unix://" + secret}, "names no socket"},
