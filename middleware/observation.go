@@ -103,7 +103,7 @@ func (o *observation) tell() {
 		o.mu.Unlock()
 	default:
 		kept := slices.Clone(n.kept) // the request may be done, and its notes another's, before all are told
-		n.few = [len(n.few)]Event{} // a stream would keep them for hours
+		n.few = [len(n.few)]Event{}  // a stream would keep them for hours
 		n.kept, n.keeping = n.few[:0], false
 		o.mu.Unlock()
 		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs)
