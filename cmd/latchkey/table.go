@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -98,13 +99,18 @@ func inTwoLines(titles []string) [][]string {
 }
 
 // cell makes s a cell of a table. What a visitor has named cannot look like several cells: it is in quotes if it has
-// several spaces.
+// several spaces, or characters that look like some.
 func cell(s string) string {
 	s = printable(s)
-	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s {
+	if strings.Contains(s, "  ") || strings.TrimSpace(s) != s || strings.ContainsFunc(s, looksLikeSpace) {
 		return `"` + s + `"`
 	}
 	return s
+}
+
+// looksLikeSpace also finds the blank of Braille and the fillers of Hangul, which count as printable.
+func looksLikeSpace(r rune) bool {
+	return r != ' ' && unicode.IsSpace(r) || strings.ContainsRune("\u2800\u3164\u115f\u1160\uffa0", r)
 }
 
 // shortened leaves out the middle of a text that is too long: a process differs from others at its end, too.

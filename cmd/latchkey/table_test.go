@@ -18,6 +18,16 @@ func TestACellLooksLikeOne(t *testing.T) {
 	}
 }
 
+// What looks like spaces is in quotes, too.
+func TestACellHasNoHiddenSpaces(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"a\u2800b": "\"a\u2800b\"", "\u3164": "\"\u3164\"", "POST /order": "POST /order", "\u6f22": "\u6f22"} {
+		if got := cell(name); got != want {
+			t.Errorf("%q is shown as %q", name, got)
+		}
+	}
+}
+
 // On a terminal a table fits, if the names in it are ordinary, or if only the longest must be shortened. An id stays
 // whole.
 func TestATableFitsATerminal(t *testing.T) {

@@ -164,8 +164,8 @@ func whyNotConnected(err error) string {
 		}
 	}
 	word, _, _ := strings.Cut(err.Error(), " ")
-	if slices.Contains(greetings, word) {
-		return word
+	if i := slices.Index(greetings, word); i >= 0 {
+		return greetings[i]
 	}
 	return ""
 }
