@@ -30,8 +30,9 @@ import (
 //
 // Like pprof, the page does not check who asks. So serve it on an address that only you reach, as above, or behind a
 // check of your own. If a check is inside Handler, it must be inside None, too: sessions.None(check(sessions.Debug())).
-// Otherwise the page waits for the session of whoever asks. The page has public IDs, labels and the process's host and ID, but no user, no path, no value and no
-// secret.
+// Otherwise the page waits for the session of whoever asks. On a machine with a browser it needs a check in any case: a page
+// of another site may reach 127.0.0.1. The page has public IDs, labels and the process's host and ID, but no user, no path,
+// no value and no secret.
 //
 // The page opens no session, acquires no lock, and asks Redis nothing, so it works while Redis is unavailable. It needs
 // no JavaScript. With ?refresh=2 it loads itself again every two seconds. It has the 50 busiest sessions and at most ten
