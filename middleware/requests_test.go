@@ -223,6 +223,9 @@ func TestRequestsDoNotShowWhoHasLostItsLock(t *testing.T) {
 		want("v holds GET /pause for 0s\nv open GET /pause for 12s")
 		free()
 		want("v open GET /pause for 12s")
+		if lines := s.log.Lines("a handler has held its session for MaxHold"); len(lines) != 1 || !strings.Contains(lines[0], "route=/pause") || !strings.Contains(lines[0], "held=12s") {
+			t.Errorf("log:\n%s", s.log)
+		}
 		lost()
 	})
 }

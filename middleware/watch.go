@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"slices"
 	"sync"
@@ -192,6 +193,10 @@ func (rq *request) endIfLost() {
 	rq.hold.OnLost(func(why error) {
 		rq.holds.CompareAndSwap(since, 0) // unless the request has opened the session again
 		rq.lost(why)
+		if records.HeldTooLong(why) { // the handler may return much later, or never; only then there is another line
+			rq.log(slog.LevelWarn, "lost", "a handler has held its session for MaxHold, and goes on without it",
+				slog.Duration("held", time.Since(time.Unix(0, since))))
+		}
 	})
 }
 

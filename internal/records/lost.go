@@ -27,6 +27,9 @@ func (e endedError) Is(target error) bool { return target == ErrLost || target =
 // Ended reports whether a lock was lost because its session has ended. why is what [Hold.OnLost] was told.
 func Ended(why error) bool { return errors.Is(why, errEnded) || errors.Is(why, errGone) }
 
+// HeldTooLong reports whether a lock was lost because of MaxHold. why is what [Hold.OnLost] was told.
+func HeldTooLong(why error) bool { return errors.Is(why, lease.ErrMaxHold) }
+
 // What the scripts reply in this case, in place of the state of the lock.
 const (
 	lostChanged = -3
