@@ -223,6 +223,18 @@ type shownRequest struct {
 	Place int // of a waiter, in line
 }
 
+// Elsewhere returns how many of the holders are in other processes. The gauges of metrics leave them out.
+func (p debugPage) Elsewhere() (n int) {
+	for _, in := range p.Sessions {
+		for _, r := range in.Requests {
+			if r.State == stateHolds && r.Process != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Style is the style sheet, byte for byte: the policy has its hash.
 func (debugPage) Style() template.CSS { return template.CSS(debugCSS) }
 

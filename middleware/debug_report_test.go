@@ -40,6 +40,9 @@ func TestDebugShowsTheBusiestFirst(t *testing.T) {
 	if report.debugCounts != (debugCounts{4, 3, 2}) {
 		t.Errorf("the sums are %+v", report.debugCounts)
 	}
+	if elsewhere := pageOf(report).Elsewhere(); elsewhere != 1 {
+		t.Errorf("%d are held elsewhere", elsewhere)
+	}
 }
 
 // With ten thousand requests the page shows those of the busiest sessions, and how many more there are. The JSON has all.
