@@ -57,8 +57,9 @@ import (
 type Observer interface {
 	// Observe gets a *RequestEvent, an *ExchangeEvent or a *SessionEvent. Later versions may have further events, and
 	// further fields in these. ctx has the values of the request's context as it came in, such as the current span, and
-	// does not end with the request. For an Update, ctx has the values of the context that it was given. So it has for what
-	// another method of Sessions does outside a request. All other events that belong to no request have a ctx without values.
+	// does not end with the request. For an Update, ctx has the values of the context that it was given. The
+	// same holds for other methods of Sessions that are called outside a request. All other events that belong to no request
+	// have a ctx without values.
 	Observe(ctx context.Context, e Event)
 }
 
@@ -84,7 +85,7 @@ type RequestEvent struct {
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
 	// method and the route. Method is cut short after 16 bytes, since clients may make it up, and is _OTHER if it is no word. Route is the pattern that the
-	// router has matched, without the method, or empty.
+	// router has matched, without the method, or empty. It is empty for a CONNECT, of which a ServeMux may name the path.
 	Label, Method, Route string
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive

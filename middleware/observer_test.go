@@ -426,7 +426,11 @@ func TestAMethodIsNoRoute(t *testing.T) {
 				req.Method = method
 				req.AddCookie(cookie)
 				s.sessions.Handler(next).ServeHTTP(httptest.NewRecorder(), req)
-				for _, e := range requestsIn(w.takeAll()) {
+				all := requestsIn(w.takeAll())
+				if len(all) != 1 {
+					t.Errorf("%q: %d events", method, len(all))
+				}
+				for _, e := range all {
 					if told := e.Method + e.Route + e.Label; e.Method != want || strings.Contains(told, "secret") || strings.Contains(told, "pay") {
 						t.Errorf("%q: the request is told as %q, a %s on %q", method, e.Label, e.Method, e.Route)
 					}

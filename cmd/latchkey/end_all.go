@@ -159,28 +159,31 @@ func (p *purge) endThese(ids []string) error {
 
 // endOrFollow ends a session under the id that it has now, whoever has logged in to it. If the master of that id is
 // away, the master of the old id is not to blame. The error wraps store.ErrCorrupt if another program has written the
-// session's record or its user's mark, or tombstones that lead in a circle.
+// session's record or its user's mark, or tombstones that lead in a circle. If it has written the user's list, the script
+// ends the session, and fails after that.
 func (p *purge) endOrFollow(old string) error {
 	const mostMoves = 100 // of one session in a minute
 	id := old
 	for range mostMoves {
 		err := records.Of(p.store).End(p.ctx, id)
-		if err == nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.ended = append(p.ended, id)
-			return nil
-		}
-		if errors.Is(err, store.ErrGone) {
+		ended, foreign := err == nil, isWrongType(err)
+		if foreign || errors.Is(err, store.ErrGone) {
 			_, _, err = records.Of(p.store).Peek(p.ctx, id, p.terms())
 		}
 		moved, isMoved := errors.AsType[*records.Moved](err)
 		switch {
+		case ended, foreign && errors.Is(err, store.ErrGone) && !isMoved:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.ended = append(p.ended, id)
+			return nil
+		case foreign:
+			return store.ErrCorrupt
 		case isMoved && isID(moved.To):
 			id = moved.To
 		case isMoved && moved.To == "":
 			return p.count(&p.unknowns)
-		case isMoved, isWrongType(err):
+		case isMoved:
 			return store.ErrCorrupt
 		case id != old && errors.Is(err, store.ErrUnavailable) && p.ctx.Err() == nil:
 			return p.count(&p.unreached)

@@ -68,8 +68,10 @@ func (j *job) holders() (look, error) {
 }
 
 // partOf is the command that reads a lock or its queue. Another program may have written a value of any size: that must not
-// fill the memory of this one. A queue has room for 500 processes.
+// fill the memory of this one. In 64 KB there is room for the places of 500 processes.
 func partOf(key string) []string { return []string{"GETRANGE", key, "0", "65535"} }
+
+const noKey = -2 // what PTTL says
 
 // holdersOf reads locks by their keys.
 func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
@@ -88,7 +90,7 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 		left, _ := replies[3*i+1].AsInt64()
 		queue, _ := replies[3*i+2].ToString()
 		switch {
-		case err == nil && value == "": // it is free by now
+		case err == nil && value == "" && left == noKey: // it is free by now
 		case err == nil:
 			held = append(held, newHolder(id, value, queue, time.Duration(left)*time.Millisecond, now))
 		case !rueidis.IsRedisNil(err) && !isWrongType(err) && !hasMoved(err):

@@ -42,7 +42,7 @@ func (j *job) openScreen() *screen {
 	}
 	ctx, cancel := context.WithCancel(j.ctx)
 	j.ctx = ctx
-	s := &screen{job: j, terminal: terminal, cancel: cancel, stop: make(chan struct{})}
+	s := &screen{job: j, terminal: terminal, cancel: cancel, stop: make(chan struct{}, 1)}
 	s.keys, _ = term.GetState(int(os.Stdin.Fd()))
 	s.enter()
 	if s.keys != nil {
@@ -87,7 +87,7 @@ func (s *screen) obeyKeys() {
 		case ctrlZ:
 			select {
 			case s.stop <- struct{}{}:
-			case <-s.ctx.Done():
+			default: // it is about to stop
 			}
 		}
 	}
@@ -146,6 +146,10 @@ func (s *screen) paintFor(done <-chan time.Time) error {
 		case <-s.stop:
 			s.leave()
 			stopJob()
+			select {
+			case <-s.stop: // pressed twice
+			default:
+			}
 			s.enter()
 		case <-resized.C:
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -87,8 +88,14 @@ func readKeys(from, file string) (keys [][]byte, _ error) {
 	return keys, nil
 }
 
-// isLikeKey reports whether the name of a file may be a key in another form than hexadecimal: it has a long word.
+// isLikeKey reports whether the name of a file may be a key in another form than hexadecimal: in base64, or with a long word.
 func isLikeKey(name string) bool {
+	text := strings.TrimRight(name, "=")
+	for _, form := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if key, err := form.DecodeString(text); err == nil && len(key) >= keyBytes {
+			return true
+		}
+	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(`/\.-_ `, r) })
 	return slices.ContainsFunc(words, func(word string) bool { return len(word) >= 20 })
 }

@@ -108,7 +108,7 @@ func (j *job) look(id string) (*session, error) {
 			s.LastUsed = j.lastUsed(h.created, end, cmp.Or(h.idle, j.ttl), now)
 		}
 	}
-	if token, err := replies[3].ToString(); err == nil && token != "" {
+	if token, err := replies[3].ToString(); err == nil && (token != "" || number(4) != noKey) {
 		queue, _ := replies[5].ToString()
 		who := newHolder(id, token, queue, time.Duration(number(4))*time.Millisecond, now)
 		s.Holder = &who

@@ -84,6 +84,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--password-file", "/nowhere"}, "--password-file: no such file"},
 		{[]string{"doctor", "--keys-file", "/no\x1b[2J"}, `/no\x1b[2J: no such file`},
 		{[]string{"doctor", "--keys-file", "0x" + strings.Repeat(secret, 9)}, "--keys-file: no such file"},
+		{[]string{"doctor", "--keys-file", "a-" + secret + "_b-" + secret + "-_c-" + secret + "_d-" + secret + "_e-" + secret}, "--keys-file: no such file"},
 		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has no key"},
 		{[]string{"doctor", "--keys-file", file(t, "# one\n"+secret+"\n")}, "line 2 of"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/lease"
 	"github.com/a2139e8d/latchkey/internal/scripting"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // A tenure is the time in which one process has one session. It begins with the round trip that acquires the
@@ -324,11 +325,12 @@ func (t *tenure) fail(why error, next string) {
 		t.doubt = fmt.Errorf("%w; a commit may have been done: %w", t.over, why)
 	}
 	t.lapse(why)
-	t.sweep(scripting.MaybeDone(why), t.term.Token, next)
+	t.sweep(!errors.Is(why, transport.ErrRefused), t.term.Token, next)
 }
 
-// sweep releases the lock in the background, if it has one of these tokens. If a commit may have been done, that is
-// repeated for one lease.
+// sweep releases the lock in the background, if it has one of these tokens. Unless it is certain that nothing was done, that
+// is repeated for one lease: a command may still be on its way, and a replica that has not heard its master yet says of
+// each lock that it is lost.
 func (t *tenure) sweep(maybeDone bool, tokens ...string) {
 	e := t.engine
 	e.lines.Sweeper.Free(&e.locking, maybeDone, lease.Spin{Runner: e.runner}, t.lock, tokens...)
