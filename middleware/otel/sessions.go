@@ -44,6 +44,11 @@ func newSessions(m *meter) sessions {
 		for _, how := range h.hows {
 			s.series[what].of(&sessionKey{how: how}, len(how))
 		}
+		if what == "extended" {
+			for _, failure := range []string{"lost", "timeout", "connection_refused", "connection_closed", other} {
+				s.series[what].of(&sessionKey{failure: failure}, 0)
+			}
+		}
 	}
 	return s
 }

@@ -52,6 +52,7 @@ func TestCountersExistFromTheStart(t *testing.T) {
 		"latchkey.lock.lost latchkey.how=lease sum=0", "latchkey.lock.lost latchkey.how=unavailable sum=0",
 		"latchkey.cookie.rejected latchkey.how=unknown_key sum=0", "latchkey.session.ended latchkey.how=max_sessions sum=0",
 		"latchkey.session.began sum=0", "latchkey.request.reruns sum=0", "latchkey.cluster.redirects latchkey.how=asked sum=0",
+		"latchkey.lock.extended error.type=timeout sum=0",
 	} {
 		if !exist[want] {
 			t.Errorf("%s is not exported", want)
