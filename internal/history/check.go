@@ -48,17 +48,18 @@ func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult 
 }
 
 // overtaken marks the requests that were refused with a 409 while another one was under way that ends the session or
-// moves its id. A holder that has lost its lock may find its session ended when it commits.
+// moves its id. A holder that has lost its lock may find its session ended when it commits. So may a logout, if the request
+// before has passed the session on to it, and another logout ends the session before what that one has changed is stored.
 func overtaken(operations []porcupine.Operation) []porcupine.Operation {
 	marked := slices.Clone(operations)
 	for i, op := range operations {
 		what := op.Input.(Operation)
-		if what.What == Logout || op.Output.(Answer).Status != http.StatusConflict {
+		if op.Output.(Answer).Status != http.StatusConflict {
 			continue
 		}
 		for j, other := range operations {
 			by := other.Input.(Operation).What
-			ends := by == Logout || by == Login && (what.What != Login || other.Return != never)
+			ends := by == Logout || by == Login && (what.What == Write || what.What == Read || what.What == Login && other.Return != never)
 			what.overtaken = what.overtaken || ends && j != i && other.Call < op.Return && op.Call < other.Return
 		}
 		marked[i].Input = what
