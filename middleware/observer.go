@@ -15,8 +15,8 @@ import (
 //		}
 //	}
 //
-// Each event is reported once, also to an observer that is twice in the slice, unless it cannot be compared. Observe is called by several goroutines at
-// once.
+// Each event is reported once, also to an observer that is twice in the slice, unless it cannot be compared. Observe is
+// called by several goroutines at once.
 //
 // The events of a request are reported in order, in the goroutine of the request, after its session is released. No mutex
 // is held then. So a slow observer delays only the request itself, and the observers behind it in the slice. But an Update
@@ -38,8 +38,8 @@ import (
 // If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
 //
 // If an observer panics, the panic is logged, and nothing else happens. If an observer calls runtime.Goexit in the goroutine
-// of the request, the response is cut off. If the handler had returned by then, its session is saved. After a panic or a Goexit the other
-// observers get every event. An observer may use the Sessions, and gets the events of that use, too.
+// of the request, the response is cut off. If the handler had returned by then, its session is saved. After a panic or a
+// Goexit the other observers get every event. An observer may use the Sessions, and gets the events of that use, too.
 //
 // What belongs to no request is reported to the observers of all Sessions of the store. So give Sessions that share a
 // store the same observers, and let an observer be a pointer: one that cannot be compared, such as a func, counts as
@@ -84,8 +84,9 @@ type RequestEvent struct {
 	// that Session.ID returns.
 	Session string
 	// Label is what waiters are told of the request, see Options.Label. If the request has not asked for the lock, it is the
-	// method and the route. Method is cut short after 16 bytes, since clients may make it up, and is _OTHER if it is no word. Route is the pattern that the
-	// router has matched, without the method, or empty. It is empty for a CONNECT, of which a ServeMux may name the path.
+	// method and the route. Clients may make up the Method: it is cut short after 16 bytes, and is _OTHER if it is no word.
+	// Route is the pattern that the router has matched, without the method, or empty. It is empty for a CONNECT, of which a
+	// ServeMux may name the path.
 	Label, Method, Route string
 	Mode                 Mode
 	Passive              bool // see Sessions.Passive
@@ -191,8 +192,8 @@ type ExchangeEvent struct {
 	Began          time.Time
 	Took           time.Duration
 	// Status is the first word of Redis's first error reply, such as OOM or NOPERM, or ERR if that is no kind of error. It is
-	// empty if there is no error reply. If Redis has refused the
-	// connection by such a reply, such as WRONGPASS, Err is set as well.
+	// empty if there is no error reply. If Redis has refused the connection by such a reply, such as WRONGPASS, Err is set
+	// as well.
 	Status string
 	// Err is why there are no replies, or nil.
 	Err error

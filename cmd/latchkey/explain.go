@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/a2139e8d/latchkey/internal/scripting"
 	"github.com/a2139e8d/latchkey/store"
 )
 
@@ -100,6 +101,7 @@ func (r *redis) explainedAt(err error, at string) error {
 	if f, ok := errors.AsType[failure](err); ok {
 		return f
 	}
+	err = scripting.WithoutArguments(err) // such as the password
 	text := r.ofConnection(err)
 	if text == "" {
 		text = err.Error()
@@ -108,7 +110,6 @@ func (r *redis) explainedAt(err error, at string) error {
 		}
 		text = r.ofReply(text)
 	}
-	text, _, _ = strings.Cut(text, ", with args beginning with") // of AUTH, such as the password
 	text = strings.TrimPrefix(text, "dial tcp "+at+": ")
 	return failure{at: at, why: strings.TrimPrefix(text, "connect: "), err: err}
 }

@@ -29,9 +29,7 @@ func (r *Runner) do(ctx context.Context, slot string, commands []transport.Comma
 	} else {
 		replies, err = r.client.Do(ctx, slot, commands...)
 	}
-	if err != nil {
-		err = WithoutArguments(err)
-	}
+	err = WithoutArguments(err)
 	switch {
 	case err == nil && len(replies) != len(commands):
 		return nil, fmt.Errorf("%w: its client has %d replies to %d commands", transport.ErrUnavailable, len(replies), len(commands))

@@ -29,6 +29,9 @@ func Refused(refusal error) error {
 // WithoutArguments returns the error of a server without the arguments that a server repeats if it does not know a command:
 // those of AUTH are a password, and those of EVAL may be a record.
 func WithoutArguments(err error) error {
+	if err == nil {
+		return nil
+	}
 	text, _, repeats := strings.Cut(err.Error(), ", with args beginning with")
 	if !repeats {
 		return err

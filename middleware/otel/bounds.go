@@ -73,9 +73,9 @@ type table[K comparable, V any] struct {
 	bound func(K) K // called with mu
 	full  func() V  // for combinations beyond the limit
 
-	// first has the key that came first to each place, as it came. Such a key is found in a tenth of the time: it is not hashed, and
-	// mostly its strings are not read, since the same strings come again. No other key replaces it: what is written often is
-	// in no processor's cache.
+	// first has the key that came first to each place, as it came. Such a key is found in a tenth of the time: it is not
+	// hashed, and mostly its strings are not read, since the same strings come again. No other key replaces it: what is
+	// written often is in no processor's cache.
 	first [64]atomic.Pointer[entry[K, V]]
 
 	mu    sync.Mutex
