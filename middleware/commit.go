@@ -142,8 +142,9 @@ func (rq *request) markEnded() {
 	rq.identity.setEnded()
 }
 
-// abandon releases the lock and saves nothing, unless the session was committed before. by says why.
-func (rq *request) abandon(by string) {
+// abandon releases the lock and saves nothing, unless the session was committed before. by says why. It returns the error
+// of the last commit, if that has failed and the handler does not run again.
+func (rq *request) abandon(by string) (failed error) {
 	rq.mu.Lock()
 	defer rq.unlockAndCallHooks() // for what the opening has ended
 	switch {
@@ -151,12 +152,14 @@ func (rq *request) abandon(by string) {
 		rq.committed, rq.err = true, errAbandoned
 		rq.seen.abandoned()
 	case rq.err != nil && rq.err != errDiscarded: // the handler has panicked since its commit has failed
-		rq.seen.failed(rq.err)
+		failed = rq.err
+		rq.seen.failed(failed)
 	}
 	if rq.session != nil {
 		_, _ = keep.Close(rq.session, by) // closes it; its changes are not wanted
 	}
 	rq.releaseLock()
+	return failed
 }
 
 // releaseLock is called with mu held.

@@ -49,6 +49,12 @@ func (rq *request) logFailure(err error) {
 		slog.String("mode", mode.String()), slog.Int("status", rule.status), slog.Any("error", err))
 }
 
+// logBeforePanic logs the error of a commit after which the handler has panicked. So it is not the response.
+func (rq *request) logBeforePanic(err error) {
+	rule := ruleOf(err)
+	rq.log(rule.level, rule.kind, "session failed, and then its handler panicked", slog.Any("error", err))
+}
+
 // keyAttr shows a key of a session, cut short: a handler may have made the key from what a client has sent.
 func keyAttr(key string) slog.Attr { return slog.String("key", excerpt.Of(key)) }
 

@@ -33,8 +33,8 @@
 //
 // A commit does not end with the request's context: if the client goes away in the middle of a request, the
 // changes are saved nevertheless. The commit is bounded by the store's timeout. But if the request's own
-// deadline has passed, as inside an http.TimeoutHandler, the changes are not saved, since the client sees a
-// failure.
+// deadline has passed by then, as inside an http.TimeoutHandler, the changes are not saved, since the client sees a
+// failure. A deadline that passes during the commit comes too late.
 //
 // # When the session ends
 //
@@ -227,7 +227,9 @@ func (rw *response) run(next http.Handler) {
 		if !finished { // the handler panicked, or called runtime.Goexit; or a Logger did in the commit
 			defer rw.passThrough() // also if a hook panics
 			rq.context.endContext(nil)
-			rq.abandon("a panic")
+			if err := rq.abandon("a panic"); err != nil && rw.failed == nil {
+				rq.logBeforePanic(err)
+			}
 		}
 	}()
 	if outer, ok := rq.base.Context().Value(requestKey{}).(*request); ok {

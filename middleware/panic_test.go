@@ -65,6 +65,40 @@ func TestAPanicReleasesTheLockAndSavesNothing(t *testing.T) {
 	})
 }
 
+// The error of a failed commit is logged once, also if the handler panics afterwards, before or after the error has become
+// the response.
+func TestAFailedCommitBeforeAPanicIsLogged(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		handle(mux, "/commit", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			s.Set("n", 9)
+			deleteAll(t, r)
+			_ = s.Commit(req.Context())
+			panic("boom")
+		})
+		handle(mux, "/flush", func(s *session.Session, w http.ResponseWriter, _ *http.Request) {
+			s.Set("n", 9)
+			deleteAll(t, r)
+			w.(http.Flusher).Flush()
+			panic("boom")
+		})
+		for _, path := range []string{"/commit", "/flush"} {
+			s, v := begun(t, r, middleware.Options{}, mux)
+			v.post(s.URL + path)
+			if n := len(s.log.Lines("latchkey: session failed", "route="+path)); n != 1 {
+				t.Errorf("%s: %d lines: %s", path, n, s.log)
+			}
+		}
+	})
+}
+
+func deleteAll(t *testing.T, r *redistest.Server) {
+	t.Helper()
+	for _, key := range r.Keys(t) {
+		r.Do(t, "DEL", key)
+	}
+}
+
 // The response has the cookie of a commit that came before the handler's panic, even if the handler changed the
 // session after that commit. Otherwise the visitor would lose the saved session.
 func TestTheCookieOfACommitOutlivesAPanic(t *testing.T) {

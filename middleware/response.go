@@ -25,7 +25,7 @@ type response struct {
 	header    http.Header // as it was when the status was chosen: later changes do not count
 	buffered  []byte
 	tail      tail        // knows the declared length, and keeps the end of the response
-	failed    error       // this error has replaced the response
+	failed    error       // this error has replaced the response, or has cut it off
 	ignored   http.Header // the header that the handler gets after an error
 	explicit  bool        // the handler has chosen the status by WriteHeader
 	begun     bool        // the header has left our hands
@@ -78,7 +78,7 @@ func offers[T any](w http.ResponseWriter) bool {
 func (rw *response) finishResponse() {
 	rq := &rw.request
 	if rw.failed != nil {
-		rq.abandon(handlerEnd) // in case the session was reopened while the response failed
+		_ = rq.abandon(handlerEnd) // in case the session was reopened while the response failed
 		return
 	}
 	if rw.draft != nil {
@@ -89,6 +89,7 @@ func (rw *response) finishResponse() {
 	}
 	err := rq.commit(handlerEnd, false)
 	if err != nil {
+		rw.failed = err
 		rq.logFailure(err)
 	}
 	if err != nil || rq.late.Load() != nil {
