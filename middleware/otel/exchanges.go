@@ -62,7 +62,7 @@ func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sa
 	var room [3]measurement
 	key := exchangeKeyOf(e)
 	all := append(room[:0], measurement{x.series.of(&key, key.place()), e.Took.Seconds()})
-	if e.Holds > 0 && e.Err == nil && e.Status == "" { // otherwise it is tried again, or has failed
+	if endsHolds(e) {
 		all = append(all, measurement{x.commits, 1}, measurement{x.requests, float64(e.Holds)})
 	}
 	x.meter.record(ctx, sampled, all...)
@@ -70,6 +70,11 @@ func (x *exchanges) measure(ctx context.Context, e *middleware.ExchangeEvent, sa
 		x.moved.Add(int64(e.Moved))
 		x.asked.Add(int64(e.Asked))
 	}
+}
+
+// endsHolds reports whether an exchange is a commit, and Redis has executed it. Otherwise it is tried again, or has failed.
+func endsHolds(e *middleware.ExchangeEvent) bool {
+	return e.Holds > 0 && e.Err == nil && e.Status == ""
 }
 
 func (k *exchangeKey) place() int {

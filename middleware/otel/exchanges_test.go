@@ -69,23 +69,25 @@ func TestExchangeThatFails(t *testing.T) {
 }
 
 // After a restart Redis knows no script, so the text of each is sent at its first use. That is no failure.
+// The first try of a commit ends no hold.
 func TestScriptThatIsNotLoaded(t *testing.T) {
 	t.Parallel()
 	o, reader := metered(Options{})
 	ctx, ended := sampled(t)
 	start := time.Now()
 	for _, e := range []*middleware.ExchangeEvent{
-		{Script: "take", Command: "EVALSHA", Commands: 1, Status: "NOSCRIPT", Began: start, Took: time.Second},
-		{Script: "take", Command: "EVAL", Commands: 1, Began: start, Took: time.Second},
+		{Script: "commit", Command: "EVALSHA", Commands: 1, Status: "NOSCRIPT", Holds: 1, Began: start, Took: time.Second},
+		{Script: "commit", Command: "EVAL", Commands: 1, Holds: 1, Began: start, Took: time.Second},
 	} {
 		o.Observe(ctx, e)
 	}
 	same(t, measured(t, reader),
-		"db.client.operation.duration db.operation.name=EVALSHA db.stored_procedure.name=take db.system.name=redis count=1 sum=1",
-		"db.client.operation.duration db.operation.name=EVAL db.stored_procedure.name=take db.system.name=redis count=1 sum=1")
+		"db.client.operation.duration db.operation.name=EVALSHA db.stored_procedure.name=commit db.system.name=redis count=1 sum=1",
+		"db.client.operation.duration db.operation.name=EVAL db.stored_procedure.name=commit db.system.name=redis count=1 sum=1",
+		"latchkey.commits sum=1", "latchkey.commit.requests sum=1")
 	same(t, lines(ended()[:2], start),
-		`client "EVALSHA take" 0–1000 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=take latchkey.redis.sent=0 latchkey.redis.received=0`,
-		`client "EVAL take" 0–1000 db.system.name=redis db.operation.name=EVAL db.stored_procedure.name=take latchkey.redis.sent=0 latchkey.redis.received=0`)
+		`client "EVALSHA commit" 0–1000 db.system.name=redis db.operation.name=EVALSHA db.stored_procedure.name=commit latchkey.redis.sent=0 latchkey.redis.received=0`,
+		`client "EVAL commit" 0–1000 db.system.name=redis db.operation.name=EVAL db.stored_procedure.name=commit latchkey.redis.sent=0 latchkey.redis.received=0 latchkey.commit.requests=1`)
 }
 
 // An exchange that took as long as the default of store.Options.Timeout had no reply. It falls into a bucket of its

@@ -118,7 +118,7 @@ func traceExchange(ctx context.Context, t trace.Tracer, e *middleware.ExchangeEv
 	if key.pipeline {
 		attributes = append(attributes, semconv.DBOperationBatchSize(e.Commands))
 	}
-	if e.Holds > 0 {
+	if endsHolds(e) {
 		attributes = append(attributes, commitRequestsKey.Int(e.Holds))
 	}
 	name := key.operation()
