@@ -33,7 +33,7 @@ import (
 //   - what a handler in mode None does with the Sessions
 //   - what happens in a goroutine that outlives the request
 //
-// But the request itself reports in any case that its session has ended while it was open.
+// But that its session has ended while it was open, the request itself reports in any case.
 //
 // If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
 //
@@ -48,6 +48,9 @@ import (
 //
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
+//
+// An Err is an error. Package encoding/json does not write its text, nor does a slog.JSONHandler if the event is an attribute: log
+// Err.Error().
 //
 // Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
 // a metric: there are too many of them.
@@ -73,7 +76,7 @@ type Event interface {
 // A RequestEvent tells how a request has used its session. It is reported when the request is done: after its handler
 // has returned and the session is saved. A request has an event if it came with a session's cookie, or with one that
 // was refused, if it has stored a session, or if its session has failed. In mode Lazy, a request that has not called
-// Start has none.
+// Start has none, and a request in mode None never has one.
 //
 // An Update has a RequestEvent, too: its Label is "Update", and it has no Method and no Route. An Update that fails before
 // it asks for the lock has none: its ID is malformed, or its own handler holds the session.
@@ -130,7 +133,8 @@ type RequestEvent struct {
 	// ended it by Destroy. There is a SessionEvent of each, and another if Destroy has also ended the session that an old
 	// ID leads to.
 	Began, Renewed, LoggedIn, Ended bool
-	// Outcome is what became of the session in the last commit:
+	// Outcome is what became of the session in the last commit. It does not say how the response ended: a handler may panic
+	// after its commit.
 	//
 	//	unchanged   it was only read
 	//	touched     it was locked, not changed, and its idle timeout extended, unless a SessionEvent says that the lock was lost.
@@ -161,8 +165,8 @@ type Hold struct {
 	Asked    time.Time // when it asked for the lock
 	Acquired time.Time // when it got the lock; zero if it asked in vain
 	Released time.Time // when its commit was stored, which may be after it had passed the session on; or it gave up
-	// Kind is why it asked in vain, as in RequestEvent.Kind: "not_found" or "gone" if the session has ended, and the request
-	// has gone on without it.
+	// Kind is why it asked in vain, as in RequestEvent.Kind: "not_found" or "gone" if the session has ended or has another ID.
+	// Then the request may have gone on without it.
 	Kind string
 	// Queue, Behind and BehindProcess are as in RequestEvent, when it asked.
 	Queue                 int
@@ -185,7 +189,9 @@ type ExchangeEvent struct {
 	// Moved and Asked are how often another node of a cluster was asked, since the slot was there, or was on the move.
 	// The client of rueidisstore follows these redirects by itself, and does not report them.
 	Moved, Asked int
-	// Holds is how many holds a commit stores: how many requests have held the session since the last commit.
+	// Holds is how many holds a commit ends: how many requests have held the session since the last commit. A commit that is
+	// tried again has another exchange with the same Holds. So count only those without Err and Status. If the session has
+	// ended meanwhile, nothing is stored: the RequestEvents say so.
 	Holds int
 	// Sent and Received are the sizes of arguments and replies in bytes. Sent is 0 if the commands were certainly not sent.
 	Sent, Received int
@@ -211,10 +217,12 @@ type ExchangeEvent struct {
 //	            end           by Sessions.End
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
-//	            gave_way      a newer login has replaced it, since nobody had come back with it
+//	            gave_way      a newer login has replaced it, since nobody had come back with it. The first request that comes
+//	                          with the newer login reports it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open, which ends the request's context. The request
-//	                          reports it at its next commit, or when its handler has returned
+//	ended_open                it ended while a request had it open, and that has ended the request's context, as it does
+//	                          within two seconds. A request that is done by then does not report it. Otherwise the
+//	                          request reports it at its next commit, or when its handler has returned
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock
