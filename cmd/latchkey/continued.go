@@ -93,11 +93,12 @@ func continued(line string, width int) (parts []string) {
 			end = strings.LastIndex(fits, " ")
 		}
 		if end <= begin { // a word is too long
-			after := strings.IndexByte(line[len(fits):], ' ')
+			from := max(begin, len(fits)) // a wide character may belong to the last blank of the indent
+			after := strings.IndexByte(line[from:], ' ')
 			if after < 0 {
 				return append(parts, line)
 			}
-			end = len(fits) + after
+			end = from + after
 		}
 		parts = append(parts, strings.TrimRight(line[:end], " "))
 		line = indent + strings.TrimLeft(line[end:], " ")

@@ -23,6 +23,14 @@ func TestWidthsOfATable(t *testing.T) {
 			}
 		}
 	}
+	for _, mark := range []string{"\u0903", "\u302e", "\u0e33"} { // they belong to the character before them, also to a blank
+		for _, width := range []int{5, 40, 80} {
+			line := "hello world " + strings.Repeat(mark, 200) + " foo bar"
+			if got := strings.Join(strings.Fields(strings.Join(continued(line, width), " ")), " "); got != line {
+				t.Errorf("%q became %q", line, got)
+			}
+		}
+	}
 	if got := continued("日本語 日本語 e\u0301e\u0301", 14); got[0] != "日本語 日本語" {
 		t.Errorf("%q", got)
 	}
