@@ -79,18 +79,20 @@ func (r *ranking) add(held []holder, looked func(b *busy) bool, now time.Time) {
 	r.forget()
 }
 
-// forget leaves as many sessions as can be looked up. Of sessions that are equally busy chance decides, and not the
-// order of their ids: a session that is often held is soon found again, and then stays.
+// forget leaves all sessions that are held, and as many others as can be looked up. Of sessions that are equally busy chance
+// decides, and not the order of their ids: a session that is often held is soon found again, and then stays.
 func (r *ranking) forget() {
-	if len(r.known) <= knownAtMost {
+	var others []*busy
+	for _, b := range r.known { // in random order
+		if b.heldIn&1 == 0 {
+			others = append(others, b)
+		}
+	}
+	if len(others) <= knownAtMost {
 		return
 	}
-	var known []*busy
-	for _, b := range r.known { // in random order
-		known = append(known, b)
-	}
-	slices.SortStableFunc(known, compareBusy)
-	for _, b := range known[knownAtMost:] {
+	slices.SortStableFunc(others, compareBusy)
+	for _, b := range others[knownAtMost:] {
 		delete(r.known, b.Session)
 	}
 }
