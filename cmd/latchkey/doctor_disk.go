@@ -30,18 +30,23 @@ func (d *diagnosis) disk() {
 	if d.number("loading") == 1 {
 		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait ("+pages+"store/SYMPTOMS.md#loading)")
 	}
+	refused, noSnapshot := "writes are refused", d.allowsWritesWithoutSnapshot()
 	well := true
-	for _, write := range []struct{ name, again string }{
-		{"aof_last_write_status", ""}, // Redis itself tries again
-		{"aof_last_bgrewrite_status", "BGREWRITEAOF"},
-		{"rdb_last_bgsave_status", "BGSAVE"},
+	for _, write := range []struct{ name, again, otherwise string }{
+		{"aof_last_write_status", "", refused}, // Redis itself tries again
+		{"aof_last_bgrewrite_status", "BGREWRITEAOF", "the log grows until the disk is full"},
+		{"rdb_last_bgsave_status", "BGSAVE", refused},
 	} {
 		status := d.info[write.name]
 		if status == "" || status == "ok" {
 			continue
 		}
 		well = false
-		f := d.say(wrong, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise writes are refused ("+pages+"store/SYMPTOMS.md#misconf)", write.name, status)
+		level := wrong
+		if write.again == "BGSAVE" && noSnapshot {
+			level, write.otherwise = note, "there is no new snapshot"
+		}
+		f := d.say(level, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise %s ("+pages+"store/SYMPTOMS.md#misconf)", write.name, status, write.otherwise)
 		if write.again != "" {
 			f.Text += "; then let it try again"
 			f.do(write.again)
@@ -50,4 +55,16 @@ func (d *diagnosis) disk() {
 	if well && d.info["rdb_last_bgsave_status"] != "" {
 		d.say(fine, "disk", "all writes to its disk have succeeded")
 	}
+}
+
+// allowsWritesWithoutSnapshot reports whether Redis goes on to write if a snapshot cannot be stored: it makes none by itself, or
+// does not care.
+func (d *diagnosis) allowsWritesWithoutSnapshot() bool {
+	for name, off := range map[string]string{"save": "", "stop-writes-on-bgsave-error": "no"} {
+		found, err := d.node.do(d.ctx, "CONFIG", "GET", name).AsStrMap()
+		if value, ok := found[name]; err == nil && ok && value == off {
+			return true
+		}
+	}
+	return false
 }

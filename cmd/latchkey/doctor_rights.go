@@ -203,10 +203,10 @@ func (d *diagnosis) missing(user string, all []right) (rules []string, _ error) 
 			return nil, err
 		case verdict == "OK":
 			continue
+		case refusedKey.MatchString(verdict): // asked first, since the key has any prefix
+			rule = "~" + d.prefix + "*"
 		case strings.Contains(verdict, "channel"):
 			rule = "&" + turn + "*"
-		case refusedKey.MatchString(verdict):
-			rule = "~" + d.prefix + "*"
 		default:
 			rule = r.rule
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/store"
+	redigo "github.com/gomodule/redigo/redis"
 )
 
 // diagnosed runs doctor, and returns its findings by check. The exit status must tell whether one is wrong.
@@ -257,9 +258,41 @@ func TestDoctorOnRights(t *testing.T) {
 	if slices.ContainsFunc(found["acl"], func(f finding) bool { return strings.Contains(f.Text, "round trips") }) {
 		t.Errorf("a user who lacks all keys: %+v", found["acl"])
 	}
+	found = diagnosed(t, s.URL, "--acl-user", "app", "--prefix", "channel-app:")
+	finds(t, found, "acl", wrong, "ACL SETUSER app ~channel-app:*")
 	found = allowed("app", "~*", "&*", "+@all")
 	finds(t, found, "acl", note, "may do more than is needed, such as FLUSHALL")
 	finds(t, diagnosed(t, s.URL, "--acl-user", "nobody"), "acl", wrong, "there is no user nobody")
+}
+
+// If Redis cannot write to its disk, doctor says what comes of it. That is not always that writes are refused.
+func TestDoctorOnADiskThatFails(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags    []string
+		inTheWay string
+		write    string
+		finding  string
+		level    string
+		says     string
+	}{
+		{[]string{"--save", "3600 1"}, "dump.rdb", "BGSAVE", "rdb_last_bgsave_status", wrong, "otherwise writes are refused"},
+		{[]string{"--save", ""}, "dump.rdb", "BGSAVE", "rdb_last_bgsave_status", note, "otherwise there is no new snapshot"},
+		{[]string{"--save", "3600 1", "--stop-writes-on-bgsave-error", "no"}, "dump.rdb", "BGSAVE", "rdb_last_bgsave_status", note, "otherwise there is no new snapshot"},
+		{[]string{"--appendonly", "yes"}, "appendonlydir/appendonly.aof.2.base.rdb", "BGREWRITEAOF", "aof_last_bgrewrite_status", wrong, "otherwise the log grows until the disk is full"},
+	} {
+		s := redistest.Real(t, c.flags...)
+		dir, err := redigo.Strings(s.Do(t, "CONFIG", "GET", "dir"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir[1], c.inTheWay, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.Do(t, c.write)
+		redistest.Eventually(t, c.finding, func() bool { return strings.Contains(info(t, s), c.finding+":err") })
+		finds(t, diagnosed(t, s.URL), c.finding, c.level, c.says)
+	}
 }
 
 func wordsOf(line string) (all []any) {
