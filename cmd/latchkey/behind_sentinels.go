@@ -84,7 +84,7 @@ func (r *redis) explainedOfSentinel(err error, address string) failure {
 func (r *redis) sentinelsThatReplyFirst(ctx context.Context) []string {
 	all := r.option.InitAddress
 	gone := all
-	for wait := r.o.Timeout / 4; len(gone) == len(all) && wait <= r.o.Timeout; wait *= 2 {
+	for wait := r.o.Timeout / 4; len(gone) == len(all) && wait <= r.o.Timeout && ctx.Err() == nil; wait *= 2 {
 		asking, cancel := context.WithTimeout(ctx, wait)
 		_, gone, _ = r.namedMasters(asking)
 		cancel()

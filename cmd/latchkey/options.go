@@ -103,9 +103,6 @@ func (c *command) parse(args []string, getenv func(string) string) (*options, er
 		}
 		args = rest
 	}
-	if o.user == "" && isSet(flags, "user") { // perhaps by a variable of a script that is empty
-		return nil, usage("--user must not be empty")
-	}
 	if err := o.check(c); err != nil {
 		return nil, err
 	}
@@ -145,6 +142,9 @@ func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string
 			return nil, usage("--%s needs a value", name)
 		}
 		value, rest = rest[0], rest[1:]
+	}
+	if value == "" { // perhaps by a variable of a script that is empty
+		return nil, usage("--%s must not be empty", name)
 	}
 	if flags.Set(name, value) != nil { // the error may repeat a secret that was passed by mistake
 		return nil, usage("--%s cannot be read: write it like %s", name, example(f))
@@ -212,8 +212,8 @@ func (o *options) check(c *command) error {
 	switch {
 	case c.ids == 1 && len(o.ids) != 1:
 		return usage("%s needs the id of one session; the log, list and locks show ids", c.name)
-	case o.timeout <= 0:
-		return usage("--timeout is %v: it must be positive", o.timeout)
+	case o.timeout < time.Millisecond || o.timeout > time.Hour:
+		return usage("--timeout is %v: it must be from 1ms to 1h", o.timeout)
 	case o.ttl < 0 || o.lifetime < o.ttl && o.ttl > 0:
 		return usage("--ttl is %v and --lifetime %v: --ttl must not be negative, nor longer than --lifetime", o.ttl, o.lifetime)
 	case o.limit < 0:
