@@ -16,3 +16,17 @@ func TestLocksOfAnotherProgram(t *testing.T) {
 		t.Error(all)
 	}
 }
+
+// A queue that is no text counts as nobody, and not as the words of Redis's refusal.
+func TestQueueOfAnotherType(t *testing.T) {
+	s, st := withRedis(t)
+	begin(t, st, first, "{}")
+	lock := keyOf(first) + ".lock"
+	s.Do(t, "SET", lock, "abcdefghijklmnop 1795993000000 web-1/42 POST /order", "PX", 60_000)
+	s.Do(t, "SADD", lock+".queue", "z")
+	for _, args := range [][]string{{"locks", "--json"}, {"show", first, "--json"}} {
+		if out := must(t, s.URL, args...); !strings.Contains(out, `"waiting":0`) {
+			t.Errorf("%q: %s", args, out)
+		}
+	}
+}

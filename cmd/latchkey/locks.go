@@ -88,7 +88,7 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 	for i, id := range ids {
 		value, err := replies[3*i].ToString()
 		left, _ := replies[3*i+1].AsInt64()
-		queue, _ := replies[3*i+2].ToString()
+		queue := textOf(replies[3*i+2])
 		switch {
 		case err == nil && value == "" && left == noKey: // it is free by now
 		case err == nil:
@@ -98,6 +98,15 @@ func (j *job) holdersOf(n *node, keys []string) (held []holder, _ error) {
 		}
 	}
 	return held, nil
+}
+
+// textOf returns the text of a reply, or "" if there is none. If Redis has refused the command, ToString returns the refusal.
+func textOf(reply rueidis.RedisResult) string {
+	text, err := reply.ToString()
+	if err != nil {
+		return ""
+	}
+	return text
 }
 
 func (j *job) printLook(w io.Writer, seen look) {

@@ -109,8 +109,7 @@ func (j *job) look(id string) (*session, error) {
 		}
 	}
 	if token, err := replies[3].ToString(); err == nil && (token != "" || number(4) != noKey) {
-		queue, _ := replies[5].ToString()
-		who := newHolder(id, token, queue, time.Duration(number(4))*time.Millisecond, now)
+		who := newHolder(id, token, textOf(replies[5]), time.Duration(number(4))*time.Millisecond, now)
 		s.Holder = &who
 	}
 	return s, nil
