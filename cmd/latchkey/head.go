@@ -39,6 +39,9 @@ func parseHead(text string) (h head, ok bool) {
 	h.gone = found[1] != ""
 	h.renewed = found[2] != ""
 	h.ended, h.created, h.until = milliseconds(found[1]), milliseconds(found[3]), milliseconds(found[5])
+	if !h.gone && h.created.IsZero() {
+		return head{}, false
+	}
 	idle, _ := strconv.ParseInt(found[4], 10, 64)
 	h.idle = time.Duration(idle) * time.Millisecond
 	if data := plainForm.FindStringSubmatch(text[len(found[0]):]); data != nil {

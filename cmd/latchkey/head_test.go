@@ -53,3 +53,13 @@ func TestHeadsOfRealRecords(t *testing.T) {
 		}
 	}
 }
+
+// A record without the time when its session began cannot be read.
+func TestHeadWithoutItsBeginning(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"v":2,"s":"x","c":0,"d":{}}`, `{"v":2,"s":"x","c":253402300800000,"d":{}}`} {
+		if h, ok := parseHead(text); ok {
+			t.Errorf("%s is %+v", text, h)
+		}
+	}
+}
