@@ -55,6 +55,9 @@ func check(o rueidis.ClientOption) error {
 		{o.ClusterOption.MaxMovedRedirections < 0, "ClusterOption.MaxMovedRedirections", "redirections must be bounded"},
 		{o.ClusterOption.ShardsRefreshInterval < 0, "ClusterOption.ShardsRefreshInterval", "it must not be negative"},
 		{o.Sentinel.TopologyRefreshInterval < 0, "Sentinel.TopologyRefreshInterval", "it must not be negative"},
+		{o.RingScaleEachConn < 0 || o.RingScaleEachConn > maxRingScale, "RingScaleEachConn", fmt.Sprintf("it must be from 0, for the default, to %d", maxRingScale)},
+		{o.Dialer.Timeout < 0, "Dialer.Timeout", "it must not be negative"},
+		{o.Sentinel.Dialer.Timeout < 0, "Sentinel.Dialer.Timeout", "it must not be negative"},
 		{o.PipelineMultiplex > rueidis.MaxPipelineMultiplex, "PipelineMultiplex", fmt.Sprintf("it must be at most %d", rueidis.MaxPipelineMultiplex)},
 	} {
 		if refused.set {
@@ -115,6 +118,7 @@ const (
 	bufferSize       = 32 << 10
 	maxRedirections  = 8
 	sentinelInterval = 5 * time.Second
+	maxRingScale     = 20 // a ring has 2 to the power of that places, of about 200 bytes each
 )
 
 // orElse gives an option its default.

@@ -41,6 +41,10 @@ func TestBadOptions(t *testing.T) {
 		"ClusterOption.MaxMovedRedirections":  func(o *rueidis.ClientOption) { o.ClusterOption.MaxMovedRedirections = -1 },
 		"ClusterOption.ShardsRefreshInterval": func(o *rueidis.ClientOption) { o.ClusterOption.ShardsRefreshInterval = -1 },
 		"Sentinel.TopologyRefreshInterval":    func(o *rueidis.ClientOption) { o.Sentinel.TopologyRefreshInterval = -1 },
+		"RingScaleEachConn":                   func(o *rueidis.ClientOption) { o.RingScaleEachConn = -1 },
+		"Option.RingScaleEachConn":            func(o *rueidis.ClientOption) { o.RingScaleEachConn = 62 },
+		"Option.Dialer.Timeout":               func(o *rueidis.ClientOption) { o.Dialer.Timeout = -1 },
+		"Sentinel.Dialer.Timeout":             func(o *rueidis.ClientOption) { o.Sentinel.Dialer.Timeout = -1 },
 		"PipelineMultiplex":                   func(o *rueidis.ClientOption) { o.PipelineMultiplex = rueidis.MaxPipelineMultiplex + 1 },
 	} {
 		o := rueidis.ClientOption{InitAddress: []string{"a:1"}}
