@@ -33,7 +33,7 @@ import (
 //   - what a handler in mode None does with the Sessions
 //   - what happens in a goroutine that outlives the request
 //
-// But that its session has ended while it was open, the request itself reports in any case.
+// But an ended_open is always reported by the request itself.
 //
 // If an observer blocks for so long that 65,536 of these events wait, further ones are dropped and counted in the log.
 //
@@ -49,8 +49,8 @@ import (
 // An event must not be changed. When Observe returns, its memory may be used for another request: to keep an event, keep
 // its Clone. The context may be kept.
 //
-// An Err is an error. Package encoding/json does not write its text, nor does a slog.JSONHandler if the event is an attribute: log
-// Err.Error().
+// The fields named Err are errors, whose text package encoding/json does not write, nor a slog.JSONHandler for a whole event:
+// write Err.Error() yourself.
 //
 // Events have public IDs and labels, but no user, no path, no value and no secret. Do not put an ID into the attributes of
 // a metric: there are too many of them.
@@ -220,9 +220,9 @@ type ExchangeEvent struct {
 //	            gave_way      a newer login has replaced it, since nobody had come back with it. The first request that comes
 //	                          with the newer login reports it
 //	            other_user    a request came with an old ID and logged in: the ID led to another user's session
-//	ended_open                it ended while a request had it open, and that has ended the request's context, as it does
-//	                          within two seconds. A request that is done by then does not report it. Otherwise the
-//	                          request reports it at its next commit, or when its handler has returned
+//	ended_open                a request's context has ended, since the session ended while the request had it open. That
+//	                          takes up to two seconds: a request that is done before does not report it. The others
+//	                          report it at their next commit, or when their handler has returned
 //	lost        lease         the holder's lease has expired, since it was paused or Redis was away for too long
 //	            max_hold      the holder had it for longer than Options.MaxHold
 //	            taken         another holder has the lock

@@ -34,8 +34,9 @@ type Request struct {
 // waiter counts, or else that of its oldest request. Within a session the order is: the holder, the waiters in line, the
 // others. Requests does not ask Redis, and makes no request wait for longer than it takes to copy a list.
 //
-// Requests that hold a session or wait for one are those of all Sessions of the same store. A request whose session is new and not stored yet is
-// not among them. If the holder of a session is in another process, it is the last holder that was found.
+// Requests that hold a session or wait for one are those of all Sessions of the same store. A request whose session is
+// new and not stored yet is not among them. If the holder of a session is in another process, it is the last holder that
+// was found.
 func (s *Sessions) Requests() iter.Seq[Request] {
 	return slices.Values(s.requests())
 }
