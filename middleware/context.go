@@ -37,18 +37,29 @@ func (c *handlerContext) String() string { return "middleware: the context of a 
 
 // endContext ends the context. A cause is for context.Cause; nil is the end of the handler.
 func (c *handlerContext) endContext(cause error) {
+	if cause == nil {
+		c.endReopen()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.returned = c.returned || cause == nil
-	if c.returned && c.waiting != nil {
-		c.waiting(errReturned)
-	}
 	if c.own == nil && cause == nil {
 		c.ended = true
 		return
 	}
 	c.derive()
 	c.cancel(cause)
+}
+
+// endReopen ends a Reopen that waits while the handler returns. It does so before the context ends, so that the error says
+// why, and without mu: the context of that Reopen may be derived from this one, which it asks for Done.
+func (c *handlerContext) endReopen() {
+	c.mu.Lock()
+	waiting := c.waiting
+	c.returned, c.waiting = true, nil
+	c.mu.Unlock()
+	if waiting != nil {
+		waiting(errReturned)
+	}
 }
 
 // awaitReturn arranges for cancel to be called when the handler returns, for a Reopen that waits. The

@@ -330,6 +330,17 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 
 // A goroutine that outlives its handler cannot reopen the session, nor go on waiting for it.
 func TestReopenEndsWithTheHandler(t *testing.T) {
+	type key struct{}
+	for name, derived := range map[string]func(context.Context) context.Context{
+		"the handler's context": func(ctx context.Context) context.Context { return ctx },
+		"a value":               func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, 1) },
+		"no end":                context.WithoutCancel,
+	} {
+		t.Run(name, func(t *testing.T) { reopenEndsWithTheHandler(t, derived) })
+	}
+}
+
+func reopenEndsWithTheHandler(t *testing.T, derived func(context.Context) context.Context) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
 		errs := make(chan error, 2)
@@ -341,8 +352,8 @@ func TestReopenEndsWithTheHandler(t *testing.T) {
 			must(t, err)
 			holding <- h
 			go func() {
-				errs <- s.Reopen(context.WithoutCancel(req.Context())) // waits for h
-				errs <- s.Reopen(context.WithoutCancel(req.Context()))
+				errs <- s.Reopen(derived(req.Context())) // waits for h
+				errs <- s.Reopen(derived(req.Context()))
 			}()
 			synctest.Wait() // the first one waits
 		})
