@@ -252,10 +252,9 @@ func (rw *response) run(next http.Handler) {
 		}
 		rq.context.session = opened
 	}
-	if rq.first != nil {
+	if rq.context.mayRunAgain = rq.mayRunAgain(); rq.context.mayRunAgain {
 		rw.draft = rw.newDraft()
 	}
-	rq.context.mayRunAgain = rq.mayRunAgain()
 	writer := http.ResponseWriter(rw)
 	if offers[http.Hijacker](rw.around) {
 		writer = hijackable{rw}
