@@ -3,6 +3,7 @@ package middleware
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -35,6 +36,11 @@ func Recoverer(next http.Handler) http.Handler {
 			if seen.begun || cause == http.ErrAbortHandler {
 				panic(http.ErrAbortHandler)
 			}
+			h := w.Header() // of the handler, if no session has reset it; http.Error does not touch these
+			h.Del("Content-Encoding")
+			h.Del("Etag")
+			h.Del("Last-Modified")
+			h.Set("Cache-Control", "no-store")
 			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 		}()
 		if offers[http.Hijacker](w) {
@@ -53,8 +59,8 @@ type begins struct {
 }
 
 func (b *begins) WriteHeader(status int) {
+	b.ResponseWriter.WriteHeader(status)                                                    // panics if there is no such status
 	b.begun = b.begun || status >= http.StatusOK || status == http.StatusSwitchingProtocols // others inform
-	b.ResponseWriter.WriteHeader(status)
 }
 
 func (b *begins) Write(p []byte) (int, error) {
@@ -68,9 +74,17 @@ func (b *begins) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(b.ResponseWriter, src)
 }
 
-func (b *begins) Flush() {
+func (b *begins) Flush() { _ = b.FlushError() } // http.Flusher has no error
+
+// FlushError is for http.ResponseController.
+func (b *begins) FlushError() error {
+	before := b.begun
 	b.begun = true
-	_ = http.NewResponseController(b.ResponseWriter).Flush() // http.Flusher has no error
+	err := http.NewResponseController(b.ResponseWriter).Flush()
+	if errors.Is(err, http.ErrNotSupported) {
+		b.begun = before
+	}
+	return err
 }
 
 // CloseNotify is for frameworks, see response.CloseNotify.

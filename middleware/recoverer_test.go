@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -32,7 +33,8 @@ func TestRecoverer(t *testing.T) {
 			io.Copy(w, strings.NewReader("half"))
 			panic("out of tea")
 		}, 0, true},
-		"with http.ErrAbortHandler": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, true},
+		"because of a status that does not exist": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(1000) }, http.StatusInternalServerError, false},
+		"with http.ErrAbortHandler":               {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +53,37 @@ func TestRecoverer(t *testing.T) {
 				t.Errorf("response %v, error %v; want status %d, cut off %v", res, err, one.status, one.cutOff)
 			}
 		})
+	}
+}
+
+// The 500 has nothing that the handler has said of the response that it wanted to send.
+func TestTheErrorOfRecovererIsNotCached(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range map[string]string{"Cache-Control": "public, max-age=31536000", "Content-Encoding": "gzip", "Etag": `"1"`, "Last-Modified": "yesterday"} {
+			w.Header().Set(name, value)
+		}
+		panic("out of tea")
+	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	h := w.Header()
+	if h.Get("Cache-Control") != "no-store" || h.Get("Content-Encoding")+h.Get("Etag")+h.Get("Last-Modified") != "" {
+		t.Errorf("%v", h)
+	}
+}
+
+// A writer that cannot be flushed cannot be flushed through Recoverer either, and the response has not begun then.
+func TestRecovererTellsThatThereIsNoFlush(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("Flush = %v", err)
+		}
+		panic("out of tea")
+	})).ServeHTTP(struct{ http.ResponseWriter }{w}, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusInternalServerError {
+		t.Errorf("status %d", w.Code)
 	}
 }
 
