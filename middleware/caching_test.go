@@ -50,6 +50,26 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	}
 }
 
+// P11: To ask for the ID, as a log does, is no use of the session. To look at the session by its ID is.
+func TestAnAnswerMadeOfAPeekIsPrivate(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := app()
+		handle(mux, "/peek", func(one *session.Session, w http.ResponseWriter, req *http.Request) {
+			info, err := s.sessions.Peek(req.Context(), one.ID())
+			must(t, err)
+			fmt.Fprint(w, info.Created)
+		})
+		var v *visitor
+		s, v = begun(t, r, middleware.Options{}, mux)
+		for path, want := range map[string]string{"/id": "", "/peek": "private"} {
+			if h := v.get(s.URL + path).Header; h.Get("Cache-Control") != want {
+				t.Errorf("%s: %v, want %q", path, h, want)
+			}
+		}
+	})
+}
+
 // P11: Once a response has begun, its header cannot change any more. But the handler may still read the session, for
 // example for the footer of a long page.
 func TestAnAnswerThatBeginsEarlyIsPrivate(t *testing.T) {

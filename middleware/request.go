@@ -53,6 +53,8 @@ type request struct {
 	hijacked     atomic.Pointer[net.Conn] // the connection, once the handler has taken it over
 	commitFailed atomic.Bool              // and its error becomes the response
 
+	peeked atomic.Bool // the handler has looked at a session by its ID, perhaps at its own: see Peek
+
 	holds atomic.Int64 // since when it holds its session, in Unix ns; 0: it does not; waitsForLock: see requests.go
 
 	mu   sync.Mutex // guards the rest

@@ -34,6 +34,9 @@ func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
 		return Info{}, errUnknown
 	}
+	if rq := s.requestOf(ctx); rq != nil {
+		rq.peeked.Store(true)
+	}
 	record, expires, err := s.store.Peek(ctx, id, s.terms)
 	if err != nil {
 		return Info{}, err

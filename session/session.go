@@ -75,8 +75,9 @@ type Session struct {
 //
 // The value is encoded as JSON before Set returns, so later changes to v are not seen. Integers of any size,
 // [time.Time] (to the nanosecond, without its monotonic clock) and structs of these come back exactly. As always with
-// encoding/json, three things do not:
+// encoding/json, four things do not:
 //
+//   - A time.Time whose zone is some minutes and seconds from UTC, as local times before 1900, comes back some seconds off.
 //   - Fields that JSON leaves out are dropped: unexported fields, fields with the tag json:"-", and fields that share a
 //     name. So a [net/url.URL] comes back without its user name and password: store its String instead.
 //   - With the option omitempty an empty slice or map comes back as nil.
@@ -189,7 +190,8 @@ func (s *Session) Keys() iter.Seq[string] {
 }
 
 // ID returns the public ID: safe to log, useless to an attacker. It names the record in the store. [Session.Renew]
-// and [Session.Login] change the ID at the commit; until then ID returns the old one.
+// and [Session.Login] change the ID at the commit; until then ID returns the old one. Asking for the ID, as a log does, is no
+// use of the session: it does not keep caches from storing the response.
 func (s *Session) ID() string {
 	if s.keeper == nil {
 		return ""
