@@ -45,7 +45,7 @@ func (s *Session) Reopen(ctx context.Context) error {
 		return errDestroyed
 	}
 	c := s.config
-	if !s.isNew() || s.values.Len() > 0 {
+	if !s.isNew() || s.values.Len() > 0 || s.change.User != "" {
 		c.Data, c.Snapshot = nil, s.values.Snapshot()
 	}
 	if s.change.User != "" {

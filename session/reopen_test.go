@@ -129,6 +129,14 @@ func TestReopenOfATestsSession(t *testing.T) {
 		t.Errorf("Reopen after Destroy = %v", err)
 	}
 
+	var guest session.Session
+	guest.Login("ann")
+	must(t, guest.Commit(ctx))
+	must(t, guest.Reopen(ctx))
+	if guest.IsNew() || guest.User() != "ann" {
+		t.Errorf("after a login IsNew = %v, User = %q", guest.IsNew(), guest.User())
+	}
+
 	var bad session.Session
 	bad.Set("a", make(chan int))
 	failed := bad.Commit(ctx)
