@@ -9,7 +9,8 @@ import (
 
 // ExpectLateChange says that one change of a session will come after the session was saved: a Set after
 // Commit, after Flush, or after a response that outgrew its buffer. Such a change is lost, so it fails a test
-// that does not expect it. With ExpectLateChange the test fails if there is no late change.
+// that does not expect it. With ExpectLateChange the test fails if there is no late change. Of more than ten late changes in
+// a second, only ten are seen, since the log has no more lines of a kind.
 func (st *Site) ExpectLateChange() {
 	st.log.mu.Lock()
 	defer st.log.mu.Unlock()

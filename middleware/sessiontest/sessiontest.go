@@ -84,7 +84,7 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	o.Cookie.Domain = "" // a test's server has no domain
 	st.hidden = o
 	st.hidden.Mode = nil
-	st.hidden.Token, st.hidden.Hooks = nil, middleware.Hooks{}
+	st.hidden.Token, st.hidden.Hooks, st.hidden.Observers = nil, middleware.Hooks{}, nil
 	if o.Token != nil {
 		st.hidden.Cookie.Secure = true // a name that is valid for tokens may need it
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,31 @@ func TestAClientWhoIsLoggedIn(t *testing.T) {
 		if got := st.Session(c).User(); got != user {
 			t.Errorf("the session is of %q, want %q", got, user)
 		}
+	}
+}
+
+// What a test does to a session is no request of the program: its observers are not told.
+func TestObserversSeeNoHiddenRequest(t *testing.T) {
+	t.Parallel()
+	var told atomic.Int32
+	st := served(t, middleware.Options{Observers: []middleware.Observer{counting{&told}}})
+	c := st.Client(one)
+	st.Change(c, func(s *session.Session) { s.Set("n", "2") })
+	if n := told.Load(); n != 0 {
+		t.Errorf("%d requests were told", n)
+	}
+	want(t, c, st.URL+"/set?n=3", 200, "*")
+	if n := told.Load(); n != 1 {
+		t.Errorf("%d requests were told, want that of the program", n)
+	}
+}
+
+// counting counts requests.
+type counting struct{ requests *atomic.Int32 }
+
+func (c counting) Observe(_ context.Context, e middleware.Event) {
+	if _, ok := e.(*middleware.RequestEvent); ok {
+		c.requests.Add(1)
 	}
 }
 
