@@ -105,6 +105,14 @@ func (v view) whyAway(n *node) error {
 	return nil
 }
 
+// moving returns how many slots are on the move from or to the node that has replied: it shows only its own.
+func (v view) moving() (n int) {
+	for _, line := range v.lines {
+		n += line.moving
+	}
+	return n
+}
+
 // parseNodes reads the reply to CLUSTER NODES. A node is
 //
 //	<id> <ip:port@bus[,name]> <flags> <master> <ping> <pong> <epoch> <link> <slot>...

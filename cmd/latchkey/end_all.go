@@ -17,7 +17,7 @@ import (
 type purge struct {
 	*job
 	store  *store.Store
-	missed bool // even the last pass took so long that it may have missed sessions
+	missed bool // even the last pass may have missed sessions, since it took so long, or slots moved
 	*pass       // the last one
 	ended  []string
 }
@@ -61,13 +61,14 @@ func (j *job) endAll(st *store.Store) error {
 	return failed
 }
 
-// passes sweeps all masters, until one pass was so short that it has missed no session.
+// passes sweeps all masters, until one pass was so short that it has missed no session, and no slot has moved to a master
+// that was swept before.
 func (p *purge) passes(sweep func(n *node) error) error {
 	for range maxPasses {
 		if err := p.onePass(sweep); err != nil {
 			return err
 		}
-		if time.Since(p.begun) <= longPass {
+		if time.Since(p.begun) <= longPass && !p.moved {
 			return nil
 		}
 	}
@@ -232,7 +233,11 @@ func (p *purge) failed() error {
 
 // left says what is left on the masters that have replied.
 func (p *purge) left() (all []string) {
-	if p.missed {
+	switch {
+	case p.missed && p.moved:
+		all = append(all, fmt.Sprintf("slots moved between masters during the last of %d looks at all keys, so some sessions may be alive; "+
+			"run it again when that has ended", maxPasses))
+	case p.missed:
 		all = append(all, fmt.Sprintf("each of %d looks at all keys took longer than %v, so sessions that got a new id meanwhile "+
 			"may be alive; run it again when Redis is less busy", maxPasses, longPass))
 	}

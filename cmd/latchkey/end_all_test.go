@@ -244,6 +244,72 @@ func TestEndOfAllThatTakesLong(t *testing.T) {
 	}
 }
 
+// If slots move to a master that was looked at already, end --all looks again, and counts them all. If they move each time, it
+// says so, and fails. What counts meanwhile says so, too.
+func TestEndOfAllWhileSlotsMove(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 2, 0)
+	st := openedOn(t, c)
+	all := guests(t, st, 12)
+	url := "redis://" + c.Nodes[0].Addr
+	p, stderr := purging(t, st, "--redis", url)
+	// behind moves the slots of all sessions to the master that was swept.
+	behind := func(n *node) {
+		to, from := c.Nodes[0], c.Nodes[1]
+		if n.address == from.Addr {
+			to, from = from, to
+		}
+		var slots []int
+		for _, id := range all {
+			if slot := c.Slot(t, keyOf(id)); c.Owner(t, slot) == from && !slices.Contains(slots, slot) {
+				slots = append(slots, slot)
+			}
+		}
+		c.MoveAll(t, slots, from, to)
+	}
+	sweeps := 0
+	err := p.passes(func(n *node) error {
+		err := p.sweep(n)
+		if sweeps++; sweeps == 1 {
+			behind(n)
+		}
+		return err
+	})
+	slices.Sort(p.ended)
+	if failed := p.failed(); err != nil || failed != nil || sweeps != 4 || !slices.Equal(slices.Compact(p.ended), slices.Sorted(slices.Values(all))) {
+		t.Errorf("%v, %v: after %d sweeps %q were ended: %s", err, failed, sweeps, p.ended, stderr)
+	}
+
+	p, stderr = purging(t, st, "--redis", url)
+	err = p.passes(func(*node) error {
+		c.MoveAll(t, c.SlotsOf(t, c.Nodes[0])[:1], c.Nodes[0], c.Nodes[1])
+		return nil
+	})
+	if failed := p.failed(); err != nil || !errors.Is(failed, errFound) || !strings.Contains(stderr.String(), "slots moved between masters during the last of 5 looks") {
+		t.Errorf("%v, %v: %s", err, failed, stderr)
+	}
+
+	login(t, st, "ann", "", 1)
+	move := c.BeginMove(t, c.Slot(t, keyOf(all[0])), otherMaster(c, c.Owner(t, c.Slot(t, keyOf(all[0])))))
+	for _, args := range [][]string{{"stats"}, {"users"}, {"locks"}} {
+		r := call(t, url, args...)
+		contains(t, r.stderr, "slots moved between masters meanwhile, so these numbers may be too high or too low")
+		contains(t, call(t, url, append(args, "--json")...).stdout, `"slots_moved":true`)
+	}
+	c.FinishMove(t, move)
+	for _, args := range [][]string{{"stats"}, {"users"}, {"locks"}} {
+		contains(t, must(t, url, append(args, "--json")...), `"slots_moved":false`)
+	}
+}
+
+// otherMaster returns the other master of a cluster of two.
+func otherMaster(c *redistest.Cluster, one *redistest.Server) *redistest.Server {
+	if one == c.Nodes[0] {
+		return c.Nodes[1]
+	}
+	return c.Nodes[0]
+}
+
 // If a master of a cluster is away, the sessions of the others are ended, and end --all fails. If a session has got a new
 // id on the master that is away, end --all says so of that one, and ends the others of the master that has the old id.
 func TestEndOfAllWhileAMasterIsAway(t *testing.T) {

@@ -24,6 +24,7 @@ type look struct {
 	Locks []holder `json:"locks"` // the longest first; at most --limit
 	Held  int      `json:"held"`  // all, also those beyond --limit
 	Away  []away   `json:"away"`
+	Moved bool     `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
 
 	waiting int // other processes, for all that is held
 }
@@ -33,6 +34,7 @@ func locks(j *job) error {
 	if err != nil {
 		return err
 	}
+	j.warnOfMoves()
 	if j.json {
 		err = j.printJSON(seen)
 	} else {
@@ -57,7 +59,7 @@ func (j *job) holders() (look, error) {
 		return err
 	})
 	slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(b.Held, a.Held) })
-	seen := look{Locks: held, Held: len(held), Away: gone}
+	seen := look{Locks: held, Held: len(held), Away: gone, Moved: j.moved}
 	for _, h := range held {
 		seen.waiting += h.Waiting
 	}

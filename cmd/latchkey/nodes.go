@@ -47,7 +47,8 @@ func printAway(w io.Writer, gone []away) {
 
 // each calls f for one master after another: for those of a cluster, or for the only server. If a master cannot be
 // asked, or f returns an error, the master is in the result, with the reason, and f must leave out what it has found
-// there. If no master could be asked, that is an error.
+// there. If no master could be asked, that is an error. If slots move meanwhile, f may miss keys, or find them twice: then
+// j.moved is set.
 func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	gone, failures := []away{}, []error{}
 	for _, n := range masters {
@@ -69,7 +70,39 @@ func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	if len(failures) == len(masters) {
 		return nil, together(failures)
 	}
+	j.moved = j.redis.slotsMoved(j.ctx, masters)
 	return gone, nil
+}
+
+// slotsMoved reports whether slots have moved to other masters since these were found, or may move now. A failover moves all
+// slots of a master, and its keys are on the replica that takes over.
+func (r *redis) slotsMoved(ctx context.Context, before []*node) bool {
+	if r.client.Mode() != rueidis.ClientModeCluster {
+		return false
+	}
+	after, err := r.masters(ctx)
+	if err != nil {
+		return true // that is not known
+	}
+	shards := func(masters []*node) (all []string, moving bool) {
+		for _, n := range masters {
+			if moving = moving || n.line.moving > 0; n.line.owns() {
+				all = append(all, fmt.Sprint(n.line.shares))
+			}
+		}
+		slices.Sort(all)
+		return all, moving
+	}
+	then, moving := shards(before)
+	now, movingStill := shards(after)
+	return moving || movingStill || !slices.Equal(then, now)
+}
+
+// warnOfMoves says that numbers of all masters may be wrong.
+func (j *job) warnOfMoves() {
+	if j.moved {
+		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended")
+	}
 }
 
 // countKeys returns how many keys some masters have, for a progress bar. A master that does not reply is not asked
@@ -161,6 +194,7 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 			if view, asked := views[name]; asked {
 				n.client = known[name]
 				n.err = n.explained(view.whyAway(n))
+				n.line.moving = view.moving()
 			}
 		}
 		if n.client == nil {

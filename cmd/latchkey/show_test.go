@@ -85,7 +85,7 @@ func TestWhoHolds(t *testing.T) {
 	if text := must(t, s.URL, "locks"); text != "no session with the prefix \"latchkey:\" is held\n" {
 		t.Errorf("locks: %q", text)
 	}
-	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"held":0,"away":[]}`+"\n" {
+	if text := must(t, s.URL, "locks", "--json"); text != `{"locks":[],"held":0,"away":[],"slots_moved":false}`+"\n" {
 		t.Errorf("locks --json: %q", text)
 	}
 	hold(t, st, first, "POST /order")

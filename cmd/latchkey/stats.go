@@ -13,7 +13,8 @@ const statsAbout = `Counts sessions, and says how large and how old they are. It
 SCAN on one master after another, in batches of 50 keys. After each batch it
 pauses for twice the time of the batch, so that Redis has time for others: a
 million sessions take most of a minute. With --limit it stops early.
-Keys that are made or deleted meanwhile may or may not be counted. ENDED and
+Keys that are made or deleted meanwhile may or may not be counted. If slots of
+a cluster move meanwhile, a line on stderr says so. ENDED and
 RENEWED are ids that were ended, or replaced by new ones, in the last minute.
 `
 
@@ -61,6 +62,7 @@ func stats(j *job) error {
 		return err
 	}
 	s.bar.end()
+	s.warnOfMoves()
 	return cmp.Or(s.print(), found(s.away))
 }
 

@@ -29,7 +29,8 @@ type report struct {
 	Age        quantiles `json:"age_seconds"`
 	Left       quantiles `json:"left_seconds"`
 	Masters    []*tally  `json:"masters"`
-	Away       []away    `json:"away"` // masters that are not counted
+	Away       []away    `json:"away"`        // masters that are not counted
+	SlotsMoved bool      `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
 	Incomplete bool      `json:"stopped_at_limit"`
 	Took       float64   `json:"took_seconds"`
 }
@@ -38,7 +39,7 @@ func (s *survey) report() report {
 	t := s.all
 	return report{tally: t, Bytes: t.bytes.quantiles(), AllBytes: t.bytes.total,
 		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: t.allMemory(),
-		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, Incomplete: s.full(&tally{}),
+		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, SlotsMoved: s.moved, Incomplete: s.full(&tally{}),
 		Took: seconds(time.Since(s.begun))}
 }
 

@@ -69,6 +69,7 @@ func users(j *job) error {
 	}
 	c.bar.end()
 	c.hint()
+	c.warnOfMoves()
 	err = cmp.Or(c.print(), found(c.away))
 	if err == nil && c.unreadable > 0 { // hint has said so
 		err = errFound

@@ -16,7 +16,8 @@ func (c *census) print() error {
 			Unreadable     int64      `json:"unreadable"`
 			UnreadableKeys []string   `json:"unreadable_keys"` // a few of them
 			Away           []away     `json:"away"`
-		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.unreadable, append([]string{}, c.unreadableKeys...), c.away})
+			SlotsMoved     bool       `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
+		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.unreadable, append([]string{}, c.unreadableKeys...), c.away, c.moved})
 	}
 	now := time.Now()
 	rows := [][]string{{"USER", ">SESSIONS", "LAST LOGIN", "LAST USED", "EXPIRES"}}
@@ -40,7 +41,7 @@ func (c *census) print() error {
 
 func (c *census) printTotals() {
 	known := ""
-	if len(c.away) > 0 || c.unreadable > 0 {
+	if len(c.away) > 0 || c.unreadable > 0 || c.moved {
 		known = ", as far as is known"
 	}
 	switch {
