@@ -146,6 +146,11 @@ func (n *node) serves(ctx context.Context) error {
 	return nil
 }
 
+// owns reports whether a key is on this node: on the only one, or in one of its slots.
+func (n *node) owns(key string) bool {
+	return n.redis.client.Mode() != rueidis.ClientModeCluster || n.line.has(lease.Slot(key))
+}
+
 // ownKey returns a key in one of the node's slots. No session has it.
 func (n *node) ownKey() (key string) {
 	for i := range 20 * lease.Slots { // enough for a node with one slot

@@ -72,8 +72,9 @@ func (j *job) lookAtMaster(n *node, r *ranking, after func(seen int)) (held []ho
 	}
 	var keys []string
 	for id, b := range r.known {
-		if b.node == n.address {
-			keys = append(keys, j.recordKey(id)+".lock")
+		if key := j.recordKey(id) + ".lock"; n.owns(key) {
+			b.node = n.address // another after a failover, or if its slot has moved
+			keys = append(keys, key)
 		}
 	}
 	for some := range slices.Chunk(keys, batch) {

@@ -306,3 +306,30 @@ func TestThePageHasTheFieldsOfTop(t *testing.T) {
 		}
 	}
 }
+
+// After a failover the sessions are looked up on the new master.
+func TestTopAfterAFailover(t *testing.T) {
+	t.Parallel()
+	s := redistest.Real(t)
+	st := opened(t, s.URL, store.Options{})
+	begin(t, st, first, "{}")
+	begin(t, st, second, "{}")
+	hold(t, st, first, "GET /events")
+	held := hold(t, st, second, "POST /order")
+	p, _ := purging(t, st, "--redis", s.URL)
+	r := newRanking()
+	for range 2 {
+		if _, err := p.lookAt(r); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range r.known {
+			b.node = "the old master"
+		}
+		held.Release(t.Context())
+	}
+	for id, want := range map[string]string{first: "held", second: "free"} {
+		if got := r.known[id].State; got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+}
