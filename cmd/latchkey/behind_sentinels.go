@@ -31,9 +31,13 @@ func (r *redis) explainedBehind(ctx context.Context, err error) error {
 		dialling, cancel := context.WithTimeout(ctx, wait)
 		client, failed := r.toServer(dialling, address)
 		cancel()
-		if failed == nil { // so it is something else
+		if failed == nil { // so it was something else, or another master
 			client.Close()
 			f, _ := errors.AsType[failure](r.explained(err))
+			if !isRefused(err) {
+				f.at = address + " (master " + r.option.Sentinel.MasterSet + ")"
+				f.why += "; now it replies, perhaps after a failover: try again"
+			}
 			f.also = also
 			return f
 		}

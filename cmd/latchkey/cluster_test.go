@@ -161,7 +161,7 @@ func TestDoctorWhileAReplicaCopies(t *testing.T) {
 // The reply to CLUSTER NODES, with all forms of nodes.
 func TestParseNodes(t *testing.T) {
 	t.Parallel()
-	const text = `07c37 127.0.0.1:30004@31004,host-4 slave e7d1ee 0 1426238317239 4 connected
+	const text = `07c37 127.0.0.1:30004@31004,host-4 slave,nofailover e7d1ee 0 1426238317239 4 connected
 67ed2 127.0.0.1:30002@31002,,shard-id=x master - 0 1426238316232 2 connected 5461-10922 [77->-e7d1ee]
 292f8 127.0.0.1:30003@31003 master,fail - 0 1426238318243 3 connected 10923 10925-16383
 a0b1c :0@0 slave,noaddr 67ed2 0 0 0 disconnected
@@ -171,10 +171,10 @@ b0b1c ::1:30005@31005 master - 0 0 1 connected
 c0b1c :30006@31006 myself,master - 0 0 0 connected
 `
 	want := []clusterLine{
-		{id: "07c37", address: "127.0.0.1:30004", named: "host-4:30004", epoch: 4},
+		{id: "07c37", address: "127.0.0.1:30004", named: "host-4:30004", of: "e7d1ee", noFailover: true, epoch: 4},
 		{id: "67ed2", address: "127.0.0.1:30002", master: true, shares: []share{{5461, 10922}}, moving: 1, epoch: 2},
 		{id: "292f8", address: "127.0.0.1:30003", master: true, shares: []share{{10923, 10923}, {10925, 16383}}, failed: true, epoch: 3},
-		{id: "a0b1c", address: "asked:0", gone: true},
+		{id: "a0b1c", address: "asked:0", of: "67ed2", gone: true},
 		{id: "e7d1e", address: "127.0.0.1:30001", self: true, master: true, epoch: 1},
 		{id: "b0b1c", address: "[::1]:30005", master: true, epoch: 1},
 		{id: "c0b1c", address: "asked:30006", self: true, master: true},

@@ -23,6 +23,8 @@ type clusterLine struct {
 	address, named string // host:port, and the same with the host's name
 	self           bool   // the node that has replied
 	master         bool
+	of             string  // of a replica: the id of its master
+	noFailover     bool    // it never takes over
 	failed, gone   bool    // does not reply; has left
 	shares         []share // of the slots, that it owns
 	moving         int     // slots that are moving
@@ -132,7 +134,7 @@ func parseNodes(text, asked string) (all []clusterLine) {
 		}
 		flags := strings.Split(words[2], ",")
 		has := func(flag string) bool { return slices.Contains(flags, flag) }
-		l := clusterLine{id: words[0], address: address, self: has("myself"), master: has("master"), failed: has("fail"), gone: has("noaddr") || has("handshake")}
+		l := clusterLine{id: words[0], address: address, self: has("myself"), master: has("master"), of: strings.TrimPrefix(words[3], "-"), noFailover: has("nofailover"), failed: has("fail"), gone: has("noaddr") || has("handshake")}
 		l.epoch, _ = strconv.ParseInt(words[6], 10, 64)
 		if name, _, _ = strings.Cut(name, ","); name != "" {
 			l.named = name + address[strings.LastIndexByte(address, ':'):]

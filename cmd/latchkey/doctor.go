@@ -51,7 +51,8 @@ type diagnosis struct {
 	kind          string
 	info          map[string]string // of INFO; empty if INFO is refused
 	away          []string          // the masters of the cluster that cannot be asked
-	spare         bool              // there is a replica that can be asked
+	hope          string            // whether replicas can take over from those
+	members       []*node           // all servers that were found
 	entry         string            // a node that can be asked, the same for all nodes
 	copying       map[copyOf]bool   // the replicas of the masters before it that have no copy yet
 	knownReplicas int64             // by the Sentinels
@@ -130,16 +131,17 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 		return nil, nodes, err
 	}
 	var away []string
-	entry, spare := "", false
+	var lost []*node // that are away
+	entry := ""
 	for _, n := range found {
-		spare = spare || n.replica && n.err == nil
 		switch {
 		case n.err == nil:
 			entry = cmp.Or(entry, n.address)
 		case !n.replica && !isRefused(n.err) && !isCrowded(reason(n.explained(n.err))) && !errors.Is(n.err, errDemoted):
-			away = append(away, n.address)
+			away, lost = append(away, n.address), append(lost, n)
 		}
 	}
+	hope := hopeFor(lost, found)
 	measured := make(map[*node]<-chan measurement) // all at once, since that takes half a second
 	for _, n := range found {
 		if n.client != nil {
@@ -148,7 +150,7 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 	}
 	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, spare: spare, entry: entry, copying: copying, knownReplicas: replicas}
+		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, hope: hope, entry: entry, members: found, copying: copying, knownReplicas: replicas}
 		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err

@@ -42,11 +42,7 @@ func (d *diagnosis) slots() {
 	lost := d.number("cluster_slots_fail") + d.number("cluster_slots_pfail")
 	switch {
 	case len(d.away) > 0:
-		hope := "unless a replica takes over by itself in some seconds"
-		if !d.spare {
-			hope = "since no replica replies that could take over"
-		}
-		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, %s", state, isOrAre(d.away), itOrThem(d.away), hope)
+		d.say(wrong, name, "cluster_state is %s, and %s away: bring %s back, %s", state, isOrAre(d.away), itOrThem(d.away), d.hope)
 	case free > 0:
 		d.say(wrong, name, "cluster_state is %s, and %d of %d slots belong to no node: their sessions are unavailable", state, free, lease.Slots).
 			do(d.clusterFix())
@@ -59,6 +55,29 @@ func (d *diagnosis) slots() {
 	default:
 		d.say(fine, name, "cluster_state is ok, and all slots are served")
 	}
+}
+
+// hopeFor says whether replicas can take over from the masters that are away.
+func hopeFor(away, all []*node) string {
+	able := make(map[string]bool) // by the id of the master
+	for _, n := range all {
+		if n.replica && n.err == nil && !n.line.noFailover {
+			able[n.line.of] = true
+		}
+	}
+	replaced := 0
+	for _, n := range away {
+		if able[n.line.id] {
+			replaced++
+		}
+	}
+	switch replaced {
+	case len(away):
+		return "unless a replica takes over by itself in some seconds"
+	case 0:
+		return "since no replica replies that could take over"
+	}
+	return "since not each of them has a replica that replies and could take over"
 }
 
 // clusterFix returns the command that gives each slot to one node. It logs in as this program does.
@@ -109,7 +128,8 @@ func (d *diagnosis) unreachable(err error) {
 	case isRefused(err), isCrowded(why):
 		d.say(wrong, "node", "the node does not let this program in: %s", why)
 	case d.node.replica && !isSilent(why):
-		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes", why, d.node.line.id)
+		d.say(wrong, "node", "the node cannot be reached: %s: start it; or, if it is gone for good, run CLUSTER FORGET %s on all other nodes; "+
+			"should it come back after that, run CLUSTER RESET on it", why, d.node.line.id)
 	default:
 		d.say(wrong, "node", "the node cannot be reached: %s: %s", why, revival(why))
 	}

@@ -73,6 +73,8 @@ func (d *diagnosis) standby(name string, s standby) (unable string) {
 	case s.ms("last-ping-reply")+aMoment < s.ms("last-ok-ping-reply") && s.ms("last-ping-reply") <= oldestPing:
 		d.say(wrong, check, "the replica %s replies, but not as this Sentinel needs it: check its sentinel auth-user and auth-pass, and the rights of that user", address)
 		return "refuses the Sentinel"
+	case hasFlag(s["flags"], "disconnected") && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment && (d.masterAway() || d.inFailover()):
+		return "" // a failover changes the roles of replicas, and closes their connections
 	case hasFlag(s["flags"], "disconnected") && !hasFlag(s["flags"], "s_down") && s.ms("last-ok-ping-reply") <= aMoment:
 		d.say(wrong, check, "this Sentinel lacks a connection to the replica %s now: run doctor again in some seconds; "+
 			"if this line stays, check its sentinel auth-user and auth-pass, and whether that user may subscribe to __sentinel__:hello", address)

@@ -93,6 +93,7 @@ func TestStandby(t *testing.T) {
 		"it has just frozen":           {"master", "", replica("last-ok-ping-reply", "6000", "last-ping-reply", "6000"), "does not reply", wrong, "see whether it is stopped"},
 		"it refuses the Sentinel":      {"master", "", replica("flags", "s_down,slave,disconnected", "last-ok-ping-reply", "6000", "last-ping-reply", "800"), "refuses", wrong, "auth-pass"},
 		"it refuses SUBSCRIBE":         {"master", "", replica("flags", "slave,disconnected", "last-ok-ping-reply", "800", "last-ping-reply", "800"), "no connection", wrong, "subscribe"},
+		"it has just been promoted":    {"s_down,o_down,master", "100", replica("flags", "slave,disconnected", "last-ok-ping-reply", "800", "last-ping-reply", "800"), "", "", ""},
 		"it refuses INFO":              {"master", "", replica("last-ok-ping-reply", "800", "last-ping-reply", "800", "info-refresh", "31000"), "INFO", wrong, "may run INFO"},
 		"it has always refused INFO":   {"master", "", replica("runid", "", "master-link-status", "err", "last-ok-ping-reply", "800", "last-ping-reply", "800", "info-refresh", "0", "role-reported-time", "36000"), "INFO", wrong, "never replied to INFO"},
 		"it is not meant to take over": {"master", "", replica("slave-priority", "0"), "replica-priority 0", note, "set it to 100"},

@@ -256,8 +256,8 @@ func nights() []night {
 		{"one of three masters is frozen", func(t *testing.T) string { return silent.start(t, (*redistest.Server).Pause) }, map[string]verdict{
 			"": fail(noReply), "doctor": fail(noReply, "see whether it is stopped or overloaded", "is away: bring it back"), "watch": well(noReply), "top": well(noReply),
 		}, silent.lostID, silent.lostUser, short},
-		{"a failover is under way, and nothing is held", inAFailover, map[string]verdict{"": fail("CLUSTERDOWN The cluster is down"),
-			"doctor": fail("is away: bring it back, unless a replica takes over")}, nil, nil, short},
+		{"a master is down, and no replica takes over", inAFailover, map[string]verdict{"": fail("CLUSTERDOWN The cluster is down"),
+			"doctor": fail("is away: bring it back, since no replica replies that could take over")}, nil, nil, short},
 		{"frozen", frozen, map[string]verdict{"": fail("no reply within 500ms")}, nil, nil, 500 * time.Millisecond},
 		{"at maxclients", atMaxclients, map[string]verdict{"": fail("ERR max number of clients reached")}, nil, nil, ample},
 		{"wrong rights", wrongRights, map[string]verdict{"": fail("NOPERM"), "doctor": fail("INFO is refused", "NOPERM")}, nil, nil, ample},
