@@ -182,6 +182,15 @@ var sentinelMistakes = []mistake{
 		replicas[0].Stop(t)
 		return sentinelsURL(sentinel), nil, func(finding) []string { replicas[0].Restart(t); return nil }
 	}},
+	{"it is in TILT", func(t *testing.T) (string, []string, func(finding) []string) {
+		sentinel := redistest.Sentinel(t, redistest.Real(t), 1)
+		order(t, sentinel, wordsOf("SENTINEL DEBUG tilt-trigger 1")...) // each pause is one
+		return sentinelsURL(sentinel), nil, func(finding) []string {
+			order(t, sentinel, wordsOf("SENTINEL DEBUG tilt-trigger 2000 tilt-period 100")...)
+			return nil
+		}
+	}},
+	{"not checked whether it is in TILT", sentinelUserWithout("info")},
 	{"its quorum is not checked", sentinelUserWithout("sentinel|ckquorum")},
 	{"the replicas are not checked", sentinelUserWithout("sentinel|replicas")},
 }

@@ -66,6 +66,7 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 	}
 	d.info = known
 	d.say(fine, "sentinel", "it replies")
+	d.tilt()
 	d.quorum(name)
 	d.others(inURL)
 	d.periods(name)
@@ -83,6 +84,17 @@ func (d *diagnosis) sentinel(name string, inURL int) (master string) {
 // hasFlag reports whether a server's flags, as a Sentinel lists them, contain one of some.
 func hasFlag(flags string, wanted ...string) bool {
 	return slices.ContainsFunc(strings.Split(flags, ","), func(flag string) bool { return slices.Contains(wanted, flag) })
+}
+
+// tilt checks that the Sentinel acts. For a while after its machine stood still, or its clock jumped, it only looks.
+func (d *diagnosis) tilt() {
+	text, err := d.node.do(d.ctx, "INFO", "sentinel").ToString()
+	switch {
+	case err != nil:
+		d.say(note, "sentinel_tilt", "it is not checked whether it is in TILT: %s", err)
+	case parseInfo(text)["sentinel_tilt"] == "1":
+		d.say(wrong, "sentinel_tilt", "it is in TILT, since its machine stood still or its clock has jumped: it starts no failover until 30 s after that: wait, and run doctor again")
+	}
 }
 
 // quorum checks that enough Sentinels are there to agree on a failover.
