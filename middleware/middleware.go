@@ -252,9 +252,10 @@ func (rw *response) run(next http.Handler) {
 		}
 		rq.context.session = opened
 	}
-	if rq.context.mayRunAgain = rq.mayRunAgain(); rq.context.mayRunAgain {
+	if rq.first != nil {
 		rw.draft = rw.newDraft()
 	}
+	rq.context.mayRunAgain = rq.mayRunAgain()
 	writer := http.ResponseWriter(rw)
 	if offers[http.Hijacker](rw.around) {
 		writer = hijackable{rw}

@@ -261,42 +261,6 @@ func TestDeadlinesOfTheFirstRunAreForgotten(t *testing.T) {
 	}
 }
 
-// The first run leaves no header and no deadline either if the request is lazy, and only its route says that it is
-// optimistic.
-func TestTheFirstRunOfALazyRequestLeavesNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		var here *site
-		var kept http.Header
-		v, runs, mux := newVisitor(t), 0, app()
-		elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, app())
-		page := func(w http.ResponseWriter, req *http.Request) {
-			add(session.FromContext(req.Context()))
-			if runs++; runs > 1 {
-				kept.Set("X-Stray", "yes")
-				fmt.Fprint(w, "body")
-				return
-			}
-			kept = w.Header()
-			kept.Set("X-First", "yes")
-			must(t, control(w))
-			v.post(elsewhere.URL+"/add").want(t, 200, "2")
-		}
-		mux.HandleFunc("/page", func(w http.ResponseWriter, req *http.Request) {
-			here.sessions.Optimistic(http.HandlerFunc(page)).ServeHTTP(w, req)
-		})
-		here = newSite(t, r.Pool(t, 4), middleware.Options{Mode: func(*http.Request) middleware.Mode { return middleware.Lazy }}, mux)
-		v.post(elsewhere.URL+"/add").want(t, 200, "1")
-
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page", nil)
-		req.AddCookie(v.cookie(elsewhere))
-		w := &controlled{ResponseRecorder: httptest.NewRecorder()}
-		here.Config.Handler.ServeHTTP(w, req)
-		if h := w.Header(); runs != 2 || h.Get("X-First")+h.Get("X-Stray") != "" || !slices.Equal(w.calls, []string{"body"}) {
-			t.Errorf("after %d runs: header %v, and the connection has seen %q", runs, h, w.calls)
-		}
-	})
-}
-
 // If the connection lacks a feature, the handler gets the same error as without sessions, in each
 // mode.
 func TestDeadlinesThatAreNotSupported(t *testing.T) {
