@@ -398,3 +398,34 @@ func TestASecondCommitThatFails(t *testing.T) {
 		}
 	})
 }
+
+// A recoverer around the sessions may have kept the handler's writer. It can use the writer also after the last commit has
+// failed, and the response was cut off.
+func TestAWriterThatOutlivesACutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var kept http.ResponseWriter
+		answered := false
+		mux := app()
+		handle(mux, "/cut", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			kept = w
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(req.Context()))
+			s.Set("large", strings.Repeat("x", 8<<20))
+		})
+		s := around(t, r, middleware.Options{}, func(sessions func(http.Handler) http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				defer func() {
+					if v := recover(); v != nil {
+						http.Error(kept, "sorry", http.StatusInternalServerError)
+						answered = true
+					}
+				}()
+				sessions(mux).ServeHTTP(w, req)
+			})
+		})
+		newVisitor(t).post(s.URL + "/cut")
+		if !answered {
+			t.Error("the writer cannot be used")
+		}
+	})
+}

@@ -89,7 +89,7 @@ func (rw *response) finishResponse() {
 	}
 	err := rq.commit(handlerEnd, false)
 	if err != nil {
-		rw.failed = err
+		rw.failed, rw.ignored = err, make(http.Header)
 		rq.logFailure(err)
 	}
 	if err != nil || rq.late.Load() != nil {
