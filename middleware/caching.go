@@ -16,7 +16,7 @@ func (rw *response) decorate(h http.Header, early bool) {
 	rq := &rw.request
 	rq.mu.Lock()
 	defer rq.mu.Unlock()
-	used := rq.session != nil && (early || rq.peeked.Load() || keep.Used(rq.session)) // perhaps after its commit
+	used := rq.peeked.Load() || rq.session != nil && (early || keep.Used(rq.session)) // perhaps after its commit
 	// Shared caches must not keep the response, unless the handler has said what caches may do. The response
 	// also varies by cookie or token. Both are needed, since some caches ignore Vary.
 	_, chosen := h["Cache-Control"]
