@@ -300,6 +300,25 @@ func TestEndOfAllWhileSlotsMove(t *testing.T) {
 	for _, args := range [][]string{{"stats"}, {"users"}, {"locks"}} {
 		contains(t, must(t, url, append(args, "--json")...), `"slots_moved":false`)
 	}
+
+	// A new node takes all slots of a master.
+	p, stderr = purging(t, st, "--redis", url)
+	fresh := c.Add(t)
+	sweeps = 0
+	err = p.passes(func(n *node) error {
+		err := p.sweep(n)
+		if sweeps++; sweeps == 1 {
+			from := c.Nodes[0]
+			if n.address == from.Addr {
+				from = c.Nodes[1]
+			}
+			c.MoveAll(t, c.SlotsOf(t, from), from, fresh)
+		}
+		return err
+	})
+	if err != nil || sweeps < 4 {
+		t.Errorf("%v after %d sweeps: %s", err, sweeps, stderr)
+	}
 }
 
 // otherMaster returns the other master of a cluster of two.

@@ -22,6 +22,8 @@ type node struct {
 	client  rueidis.Client
 	err     error // why it cannot be asked, or nil
 	replica bool
+
+	replicas []string // their ids in the cluster
 }
 
 // An away is a master that could not be asked, or only in part.
@@ -70,38 +72,43 @@ func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	if len(failures) == len(masters) {
 		return nil, together(failures)
 	}
-	j.moved = j.redis.slotsMoved(j.ctx, masters)
+	j.moved = j.redis.slotsMoved(j.ctx, masters, gone)
+	if j.ctx.Err() != nil {
+		return nil, j.ctx.Err()
+	}
 	return gone, nil
 }
 
-// slotsMoved reports whether slots have moved to other masters since these were found, or may move now. A failover moves all
-// slots of a master, and its keys are on the replica that takes over.
-func (r *redis) slotsMoved(ctx context.Context, before []*node) bool {
+// slotsMoved reports whether slots have moved to other masters since these were found, or may move now. It asks those that
+// are not away. In a failover all slots of a master go to one of its replicas, which has the keys: that is no move.
+func (r *redis) slotsMoved(ctx context.Context, before []*node, gone []away) bool {
 	if r.client.Mode() != rueidis.ClientModeCluster {
 		return false
 	}
-	after, err := r.masters(ctx)
-	if err != nil {
-		return true // that is not known
-	}
-	shards := func(masters []*node) (all []string, moving bool) {
-		for _, n := range masters {
-			if moving = moving || n.line.moving > 0; n.line.owns() {
-				all = append(all, fmt.Sprint(n.line.shares))
-			}
+	moving, views := 0, make(map[string]view)
+	for _, n := range before {
+		moving += n.line.moving
+		if n.err == nil && !slices.ContainsFunc(gone, func(a away) bool { return a.Address == n.address }) {
+			text, err := n.do(ctx, "CLUSTER", "NODES").ToString()
+			views[n.address] = view{parseNodes(text, n.address), err}
+			moving += views[n.address].moving()
 		}
-		slices.Sort(all)
-		return all, moving
 	}
-	then, moving := shards(before)
-	now, movingStill := shards(after)
-	return moving || movingStill || !slices.Equal(then, now)
+	now := newest(views)
+	for _, n := range before {
+		if n.line.owns() && !slices.ContainsFunc(now, func(l clusterLine) bool {
+			return slices.Equal(l.shares, n.line.shares) && (l.id == n.line.id || slices.Contains(n.replicas, l.id))
+		}) {
+			return true
+		}
+	}
+	return moving > 0
 }
 
 // warnOfMoves says that numbers of all masters may be wrong.
 func (j *job) warnOfMoves() {
 	if j.moved {
-		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended")
+		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended; if it does not end, see doctor")
 	}
 }
 
@@ -190,11 +197,15 @@ func (r *redis) find(ctx context.Context, mastersOnly bool) ([]*node, error) {
 	}
 	var all []*node
 	var dials sync.WaitGroup
-	for _, line := range newest(views) {
+	lines, replicas := newest(views), make(map[string][]string)
+	for _, line := range lines {
+		replicas[line.of] = append(replicas[line.of], line.id)
+	}
+	for _, line := range lines {
 		if mastersOnly && !line.owns() || line.gone || line.master && !line.owns() && !line.failed { // a master that has failed may have lost its slots
 			continue
 		}
-		n := &node{redis: r, line: line, address: line.address, replica: !line.owns()}
+		n := &node{redis: r, line: line, address: line.address, replica: !line.owns(), replicas: replicas[line.id]}
 		for _, name := range []string{line.address, line.named} { // known by one of them, or not yet: rueidis hides a replica that is new
 			if view, asked := views[name]; asked {
 				n.client = known[name]
