@@ -527,23 +527,6 @@ var mistakes = []mistake{
 		c.Nodes[1].Do(t, "CONFIG", "SET", "cluster-replica-no-failover", "yes")
 		return "redis://" + c.Nodes[0].Addr, nil, nil
 	}},
-	{"the others cannot take over", func(t *testing.T) (string, []string, func(finding) []string) {
-		c := redistest.NewCluster(t, 2, 1)
-		id := c.ID(t, c.Nodes[2])
-		for _, n := range []*redistest.Server{c.Nodes[0], c.Nodes[1], c.Nodes[3]} {
-			order(t, n.Addr, "CLUSTER", "FORGET", id)
-		}
-		bus, err := redigo.String(c.Nodes[0].Do(t, "CONFIG", "GET", "cluster-announce-bus-port").([]any)[1], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return "redis://" + c.Nodes[0].Addr, nil, func(f finding) []string {
-			_, meet, _ := strings.Cut(f.Text, "run ")
-			meet, _, _ = strings.Cut(meet, " on them")
-			order(t, c.Nodes[2].Addr, wordsOf(meet+" "+bus)...)
-			return nil
-		}
-	}},
 	{"replica without a connection", func(t *testing.T) (string, []string, func(finding) []string) {
 		c := redistest.NewCluster(t, 2, 1)
 		c.Nodes[1].Stop(t)

@@ -52,7 +52,6 @@ type diagnosis struct {
 	info          map[string]string // of INFO; empty if INFO is refused
 	away          []string          // the masters of the cluster that cannot be asked
 	hope          string            // whether replicas can take over from those
-	members       []*node           // all servers that were found
 	entry         string            // a node that can be asked, the same for all nodes
 	copying       map[copyOf]bool   // the replicas of the masters before it that have no copy yet
 	knownReplicas int64             // by the Sentinels
@@ -150,7 +149,7 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 	}
 	copying := make(map[copyOf]bool) // masters come first
 	for _, n := range found {
-		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, hope: hope, entry: entry, members: found, copying: copying, knownReplicas: replicas}
+		d := &diagnosis{job: j, node: n, measured: measured[n], away: away, hope: hope, entry: entry, copying: copying, knownReplicas: replicas}
 		findings, err := j.diagnose(d)
 		if err != nil {
 			return nil, nodes, err

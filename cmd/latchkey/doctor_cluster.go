@@ -57,10 +57,13 @@ func (d *diagnosis) slots() {
 	}
 }
 
-// hopeFor says whether replicas can take over from the masters that are away.
+// hopeFor says whether replicas can take over from the masters that are away. Most of the masters must vote for them.
 func hopeFor(away, all []*node) string {
-	able := make(map[string]bool) // by the id of the master
+	able, masters := make(map[string]bool), 0 // by the id of the master
 	for _, n := range all {
+		if !n.replica {
+			masters++
+		}
 		if n.replica && n.err == nil && !n.line.noFailover {
 			able[n.line.of] = true
 		}
@@ -71,11 +74,13 @@ func hopeFor(away, all []*node) string {
 			replaced++
 		}
 	}
-	switch replaced {
-	case len(away):
-		return "unless a replica takes over by itself in some seconds"
-	case 0:
+	switch {
+	case replaced == 0:
 		return "since no replica replies that could take over"
+	case 2*len(away) >= masters:
+		return "since no replica can take over by itself while half of the masters are away"
+	case replaced == len(away):
+		return "unless a replica takes over by itself in some seconds"
 	}
 	return "since not each of them has a replica that replies and could take over"
 }

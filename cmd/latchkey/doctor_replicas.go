@@ -61,23 +61,6 @@ func (d *diagnosis) replicas() {
 		d.bounds(n)
 	}
 	d.each(n)
-	d.strangers(n)
-}
-
-// strangers checks that the replicas of a master are in the cluster: others cannot take over. One that has come back after
-// CLUSTER FORGET is not. A master without slots may be a replica that is new.
-func (d *diagnosis) strangers(connected int64) {
-	known := int64(0)
-	for _, n := range d.members {
-		if n.line.of == d.node.line.id || n.line.master && !n.line.owns() {
-			known++
-		}
-	}
-	if d.inCluster() && d.info["role"] == "master" && connected > known {
-		host, port, _ := net.SplitHostPort(d.node.address)
-		d.say(wrong, "replicas", "%s connected, of which %d in the cluster: the others cannot take over: find them by INFO replication, and run CLUSTER MEET %s %s on them",
-			plural(connected, "replica"), known, host, port)
-	}
 }
 
 // bounds checks the settings that bound what a failover loses.

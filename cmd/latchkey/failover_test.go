@@ -132,7 +132,7 @@ func TestSlotsInAFailover(t *testing.T) {
 		{"ok", "10923", "0", []string{"a:1", "b:1"}, wrong, "a:1, b:1 are away: bring them back, unless a replica takes over", false},
 		{"fail", "16383", "0", nil, wrong, "1 of 16384 slots belong to no node", true},
 	} {
-		d := &diagnosis{job: &job{redis: &redis{}}, node: &node{address: "c:1"}, entry: "c:1", away: c.away, hope: hopeFor(nil, nil),
+		d := &diagnosis{job: &job{redis: &redis{}}, node: &node{address: "c:1"}, entry: "c:1", away: c.away, hope: "unless a replica takes over",
 			info: map[string]string{"cluster_state": c.state, "cluster_slots_assigned": c.assigned, "cluster_slots_fail": "0", "cluster_slots_pfail": c.fail}}
 		d.slots()
 		if len(d.findings) != 1 || d.findings[0].Level != c.level || (len(d.findings[0].Do) > 0) != c.fix {
@@ -145,7 +145,11 @@ func TestSlotsInAFailover(t *testing.T) {
 // A replica takes over from its own master only, and not if it never does.
 func TestHopeForMastersThatAreAway(t *testing.T) {
 	t.Parallel()
-	one, two := &node{line: clusterLine{id: "one", master: true}}, &node{line: clusterLine{id: "two", master: true}}
+	var masters []*node
+	for _, id := range []string{"one", "two", "three", "four", "five"} {
+		masters = append(masters, &node{line: clusterLine{id: id, master: true}})
+	}
+	one, two, three := masters[0], masters[1], masters[2]
 	replica := func(of string) *node { return &node{replica: true, line: clusterLine{of: of}} }
 	dead, never := replica("one"), replica("one")
 	dead.err, never.line.noFailover = errDemoted, true
@@ -154,13 +158,14 @@ func TestHopeForMastersThatAreAway(t *testing.T) {
 		want           string
 	}{
 		{[]*node{one}, []*node{replica("one")}, "unless a replica takes over"},
-		{[]*node{one}, []*node{replica("two")}, "since no replica"},
-		{[]*node{one}, []*node{dead, never}, "since no replica"},
-		{[]*node{one}, nil, "since no replica"},
+		{[]*node{one}, []*node{replica("two")}, "since no replica replies"},
+		{[]*node{one}, []*node{dead, never}, "since no replica replies"},
+		{[]*node{one}, nil, "since no replica replies"},
 		{[]*node{one, two}, []*node{replica("one"), replica("two")}, "unless a replica takes over"},
 		{[]*node{one, two}, []*node{replica("two")}, "since not each of them"},
+		{[]*node{one, two, three}, []*node{replica("one"), replica("two"), replica("three")}, "since no replica can take over by itself while half"},
 	} {
-		if got := hopeFor(c.away, append([]*node{one, two}, c.replicas...)); !strings.HasPrefix(got, c.want) {
+		if got := hopeFor(c.away, slices.Concat(masters, c.replicas)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c, got, c.want)
 		}
 	}
