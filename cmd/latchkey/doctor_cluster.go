@@ -78,7 +78,7 @@ func hopeFor(away, all []*node) string {
 	case replaced == 0:
 		return "since no replica replies that could take over"
 	case 2*len(away) >= masters:
-		return "since no replica can take over by itself while half of the masters are away"
+		return "since no replica can take over by itself while half of the masters or more are away"
 	case replaced == len(away):
 		return "unless a replica takes over by itself in some seconds"
 	}

@@ -164,6 +164,7 @@ func TestHopeForMastersThatAreAway(t *testing.T) {
 		{[]*node{one, two}, []*node{replica("one"), replica("two")}, "unless a replica takes over"},
 		{[]*node{one, two}, []*node{replica("two")}, "since not each of them"},
 		{[]*node{one, two, three}, []*node{replica("one"), replica("two"), replica("three")}, "since no replica can take over by itself while half"},
+		{[]*node{one, two, masters[3]}, []*node{replica("one")}, "since no replica can take over by itself while half"},
 	} {
 		if got := hopeFor(c.away, slices.Concat(masters, c.replicas)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c, got, c.want)
@@ -179,5 +180,33 @@ func TestClusterFixLogsIn(t *testing.T) {
 	d := &diagnosis{job: &job{redis: r}, entry: "c:1"}
 	if got, want := d.clusterFix(), "REDISCLI_AUTH=PASSWORD redis-cli --cluster fix c:1 --user oper --tls"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Half of the masters are too few to vote.
+func TestHopeWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	one, two := &node{line: clusterLine{id: "one"}}, &node{line: clusterLine{id: "two"}}
+	all := []*node{one, two, {replica: true, line: clusterLine{of: "one"}}}
+	contains(t, hopeFor(all[:1], all), "half of the masters or more")
+}
+
+// A failover is no move of slots, whichever replica takes over.
+func TestAFailoverMovesNoSlots(t *testing.T) {
+	t.Parallel()
+	c := redistest.NewCluster(t, 3, 1)
+	p, _ := purging(t, openedOn(t, c), "--redis", "redis://"+c.Nodes[0].Addr)
+	masters, err := p.redis.masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Failover(t, c.Nodes[3])
+	redistest.Eventually(t, "the old master knows it", func() bool { return !c.Nodes[0].IsMaster(t) })
+	if p.redis.slotsMoved(t.Context(), masters, nil) {
+		t.Error("slots have moved")
+	}
+	c.Move(t, c.SlotsOf(t, c.Nodes[1])[0], c.Nodes[2])
+	if !p.redis.slotsMoved(t.Context(), masters, nil) {
+		t.Error("no slot has moved")
 	}
 }

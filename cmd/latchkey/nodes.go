@@ -80,29 +80,45 @@ func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 }
 
 // slotsMoved reports whether slots have moved to other masters since these were found, or may move now. It asks those that
-// are not away. In a failover all slots of a master go to one of its replicas, which has the keys: that is no move.
+// are not away. In a failover all slots of a master go to one of its replicas, which has the keys: that is no move. A replica
+// that is newer than the first view counts as a move.
 func (r *redis) slotsMoved(ctx context.Context, before []*node, gone []away) bool {
 	if r.client.Mode() != rueidis.ClientModeCluster {
 		return false
 	}
-	moving, views := 0, make(map[string]view)
+	views, known := make(map[string]view), false
 	for _, n := range before {
-		moving += n.line.moving
 		if n.err == nil && !slices.ContainsFunc(gone, func(a away) bool { return a.Address == n.address }) {
 			text, err := n.do(ctx, "CLUSTER", "NODES").ToString()
 			views[n.address] = view{parseNodes(text, n.address), err}
-			moving += views[n.address].moving()
+			known = known || err == nil
 		}
 	}
-	now := newest(views)
-	for _, n := range before {
-		if n.line.owns() && !slices.ContainsFunc(now, func(l clusterLine) bool {
-			return slices.Equal(l.shares, n.line.shares) && (l.id == n.line.id || slices.Contains(n.replicas, l.id))
-		}) {
+	if !known { // the right may be missing there
+		all, err := r.clusterViews(ctx)
+		if err != nil {
 			return true
 		}
+		views = all
 	}
-	return moving > 0
+	now := newest(views)
+	return slices.ContainsFunc(before, func(n *node) bool {
+		seen := views[n.address]
+		return n.line.moving+seen.moving() > 0 || n.line.owns() && !n.keptSlots(seen.lines, now)
+	})
+}
+
+// keptSlots reports whether a master, or a replica of it, has the slots that the master had. A master itself is the first to
+// know of a move: of several views of the cluster, the newest may not show it yet.
+func (n *node) keptSlots(own, now []clusterLine) bool {
+	for _, l := range own {
+		if l.self && l.master && l.id == n.line.id {
+			return slices.Equal(l.shares, n.line.shares)
+		}
+	}
+	return slices.ContainsFunc(now, func(l clusterLine) bool {
+		return slices.Equal(l.shares, n.line.shares) && (l.id == n.line.id || slices.Contains(n.replicas, l.id))
+	})
 }
 
 // warnOfMoves says that numbers of all masters may be wrong.
