@@ -40,7 +40,8 @@ func Recoverer(next http.Handler) http.Handler {
 			h.Del("Content-Encoding")
 			h.Del("Etag")
 			h.Del("Last-Modified")
-			h.Set("Cache-Control", "no-store")
+			h.Del("Expires")
+			forbidCaching(h)
 			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 		}()
 		if offers[http.Hijacker](w) {

@@ -61,13 +61,13 @@ func TestTheErrorOfRecovererIsNotCached(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	middleware.Recoverer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for name, value := range map[string]string{"Cache-Control": "public, max-age=31536000", "Content-Encoding": "gzip", "Etag": `"1"`, "Last-Modified": "yesterday"} {
+		for name, value := range map[string]string{"Cache-Control": "public, max-age=31536000", "Content-Encoding": "gzip", "Etag": `"1"`, "Last-Modified": "yesterday", "Expires": "tomorrow", "CDN-Cache-Control": "max-age=60", "Surrogate-Control": "max-age=60"} {
 			w.Header().Set(name, value)
 		}
 		panic("out of tea")
 	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	h := w.Header()
-	if h.Get("Cache-Control") != "no-store" || h.Get("Content-Encoding")+h.Get("Etag")+h.Get("Last-Modified") != "" {
+	if h.Get("Cache-Control") != "no-store" || len(h) != 3 { // and what http.Error adds
 		t.Errorf("%v", h)
 	}
 }
