@@ -60,9 +60,21 @@ func TestAnAnswerMadeOfAPeekIsPrivate(t *testing.T) {
 			must(t, err)
 			fmt.Fprint(w, info.Created)
 		})
+		var id string
+		mux.HandleFunc("/lazy", func(_ http.ResponseWriter, req *http.Request) { // it does not start its session
+			_, err := s.sessions.Peek(req.Context(), id)
+			must(t, err)
+		})
+		mode := func(req *http.Request) middleware.Mode {
+			if req.URL.Path == "/lazy" {
+				return middleware.Lazy
+			}
+			return middleware.Exclusive
+		}
 		var v *visitor
-		s, v = begun(t, r, middleware.Options{}, mux)
-		for path, want := range map[string]string{"/id": "", "/peek": "private"} {
+		s, v = begun(t, r, middleware.Options{Mode: mode}, mux)
+		id = v.get(s.URL + "/id").body
+		for path, want := range map[string]string{"/id": "", "/peek": "private", "/lazy": "no-store"} {
 			if h := v.get(s.URL + path).Header; h.Get("Cache-Control") != want {
 				t.Errorf("%s: %v, want %q", path, h, want)
 			}
