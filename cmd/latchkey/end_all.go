@@ -236,7 +236,7 @@ func (p *purge) left() (all []string) {
 	switch {
 	case p.missed && p.moved:
 		all = append(all, fmt.Sprintf("slots moved between masters during the last of %d looks at all keys, so some sessions may be alive; "+
-			"run it again when that has ended; if it does not end, see doctor", maxPasses))
+			"run it again when that has ended; if it does not end, latchkey doctor says what to do", maxPasses))
 	case p.missed:
 		all = append(all, fmt.Sprintf("each of %d looks at all keys took longer than %v, so sessions that got a new id meanwhile "+
 			"may be alive; run it again when Redis is less busy", maxPasses, longPass))

@@ -124,7 +124,7 @@ func (n *node) keptSlots(own, now []clusterLine) bool {
 // warnOfMoves says that numbers of all masters may be wrong.
 func (j *job) warnOfMoves() {
 	if j.moved {
-		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended; if it does not end, see doctor")
+		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended; if it does not end, latchkey doctor says what to do")
 	}
 }
 
