@@ -130,17 +130,16 @@ func (j *job) diagnoseNodes(replicas int64) (all []finding, nodes servers, _ err
 		return nil, nodes, err
 	}
 	var away []string
-	var lost []*node // that are away
 	entry := ""
 	for _, n := range found {
 		switch {
 		case n.err == nil:
 			entry = cmp.Or(entry, n.address)
 		case !n.replica && !isRefused(n.err) && !isCrowded(reason(n.explained(n.err))) && !errors.Is(n.err, errDemoted):
-			away, lost = append(away, n.address), append(lost, n)
+			away = append(away, n.address)
 		}
 	}
-	hope := hopeFor(lost, found)
+	hope := hopeFor(away, found)
 	measured := make(map[*node]<-chan measurement) // all at once, since that takes half a second
 	for _, n := range found {
 		if n.client != nil {

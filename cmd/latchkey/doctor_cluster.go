@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/a2139e8d/latchkey/internal/lease"
@@ -58,19 +59,19 @@ func (d *diagnosis) slots() {
 }
 
 // hopeFor says whether replicas can take over from the masters that are away. Most of the masters must vote for them.
-func hopeFor(away, all []*node) string {
-	able, masters := make(map[string]bool), 0 // by the id of the master
+func hopeFor(away []string, all []*node) string {
+	able := make(map[string]bool) // to replace the master with this id
 	for _, n := range all {
-		if !n.replica {
-			masters++
-		}
 		if n.replica && n.err == nil && !n.line.noFailover {
 			able[n.line.of] = true
 		}
 	}
-	replaced := 0
-	for _, n := range away {
-		if able[n.line.id] {
+	masters, replaced := 0, 0
+	for _, n := range all {
+		if n.replica {
+			continue
+		}
+		if masters++; able[n.line.id] && slices.Contains(away, n.address) {
 			replaced++
 		}
 	}

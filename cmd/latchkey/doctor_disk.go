@@ -30,7 +30,7 @@ func (d *diagnosis) disk() {
 	if d.number("loading") == 1 {
 		d.say(wrong, "loading", "loading is 1: Redis is loading its data, and refuses commands until it has done so: wait ("+pages+"store/SYMPTOMS.md#loading)")
 	}
-	refused, noSnapshot := "writes are refused", d.allowsWritesWithoutSnapshot()
+	const refused = "writes are refused"
 	well := true
 	for _, write := range []struct{ name, again, otherwise string }{
 		{"aof_last_write_status", "", refused}, // Redis itself tries again
@@ -43,7 +43,7 @@ func (d *diagnosis) disk() {
 		}
 		well = false
 		level := wrong
-		if write.again == "BGSAVE" && noSnapshot {
+		if write.again == "BGSAVE" && d.allowsWritesWithoutSnapshot() {
 			level, write.otherwise = note, "there is no new snapshot"
 		}
 		f := d.say(level, write.name, "%s is %s: free space on Redis's disk, or let it write there; otherwise %s ("+pages+"store/SYMPTOMS.md#misconf)", write.name, status, write.otherwise)

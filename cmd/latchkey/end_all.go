@@ -68,7 +68,7 @@ func (p *purge) passes(sweep func(n *node) error) error {
 		if err := p.onePass(sweep); err != nil {
 			return err
 		}
-		if time.Since(p.begun) <= longPass && !p.moved {
+		if time.Since(p.begun) <= longPass && !p.slotsMoved {
 			return nil
 		}
 	}
@@ -234,7 +234,7 @@ func (p *purge) failed() error {
 // left says what is left on the masters that have replied.
 func (p *purge) left() (all []string) {
 	switch {
-	case p.missed && p.moved:
+	case p.missed && p.slotsMoved:
 		all = append(all, fmt.Sprintf("slots moved between masters during the last of %d looks at all keys, so some sessions may be alive; "+
 			"run it again when that has ended; if it does not end, latchkey doctor says what to do", maxPasses))
 	case p.missed:

@@ -255,17 +255,14 @@ func TestEndOfAllWhileSlotsMove(t *testing.T) {
 	p, stderr := purging(t, st, "--redis", url)
 	// behind moves the slots of all sessions to the master that was swept.
 	behind := func(n *node) {
-		to, from := c.Nodes[0], c.Nodes[1]
-		if n.address == from.Addr {
-			to, from = from, to
-		}
+		from := otherMaster(c, n.address)
 		var slots []int
 		for _, id := range all {
 			if slot := c.Slot(t, keyOf(id)); c.Owner(t, slot) == from && !slices.Contains(slots, slot) {
 				slots = append(slots, slot)
 			}
 		}
-		c.MoveAll(t, slots, from, to)
+		c.MoveAll(t, slots, from, otherMaster(c, from.Addr))
 	}
 	sweeps := 0
 	err := p.passes(func(n *node) error {
@@ -290,7 +287,8 @@ func TestEndOfAllWhileSlotsMove(t *testing.T) {
 	}
 
 	login(t, st, "ann", "", 1)
-	move := c.BeginMove(t, c.Slot(t, keyOf(all[0])), otherMaster(c, c.Owner(t, c.Slot(t, keyOf(all[0])))))
+	slot := c.Slot(t, keyOf(all[0]))
+	move := c.BeginMove(t, slot, otherMaster(c, c.Owner(t, slot).Addr))
 	for _, args := range [][]string{{"stats"}, {"users"}, {"locks"}} {
 		r := call(t, url, args...)
 		contains(t, r.stderr, "slots moved between masters meanwhile, so these numbers may be too high or too low")
@@ -308,10 +306,7 @@ func TestEndOfAllWhileSlotsMove(t *testing.T) {
 	err = p.passes(func(n *node) error {
 		err := p.sweep(n)
 		if sweeps++; sweeps == 1 {
-			from := c.Nodes[0]
-			if n.address == from.Addr {
-				from = c.Nodes[1]
-			}
+			from := otherMaster(c, n.address)
 			c.MoveAll(t, c.SlotsOf(t, from), from, fresh)
 		}
 		return err
@@ -321,9 +316,9 @@ func TestEndOfAllWhileSlotsMove(t *testing.T) {
 	}
 }
 
-// otherMaster returns the other master of a cluster of two.
-func otherMaster(c *redistest.Cluster, one *redistest.Server) *redistest.Server {
-	if one == c.Nodes[0] {
+// otherMaster returns the first or the second master of a cluster: the one without this address.
+func otherMaster(c *redistest.Cluster, address string) *redistest.Server {
+	if address == c.Nodes[0].Addr {
 		return c.Nodes[1]
 	}
 	return c.Nodes[0]

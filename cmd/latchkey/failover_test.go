@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -142,31 +143,37 @@ func TestSlotsInAFailover(t *testing.T) {
 	}
 }
 
-// A replica takes over from its own master only, and not if it never does.
+// A replica takes over from its own master only, not if it never does, and not without the votes of most masters.
 func TestHopeForMastersThatAreAway(t *testing.T) {
 	t.Parallel()
-	var masters []*node
+	var five []*node
 	for _, id := range []string{"one", "two", "three", "four", "five"} {
-		masters = append(masters, &node{line: clusterLine{id: id, master: true}})
+		five = append(five, &node{address: id, line: clusterLine{id: id, master: true}})
 	}
-	one, two, three := masters[0], masters[1], masters[2]
 	replica := func(of string) *node { return &node{replica: true, line: clusterLine{of: of}} }
 	dead, never := replica("one"), replica("one")
 	dead.err, never.line.noFailover = errDemoted, true
+	const (
+		hope       = "unless a replica takes over"
+		none       = "since no replica replies"
+		some       = "since not each of them"
+		noMajority = "since no replica can take over by itself while half"
+	)
 	for _, c := range []struct {
-		away, replicas []*node
-		want           string
+		away              []string
+		masters, replicas []*node
+		want              string
 	}{
-		{[]*node{one}, []*node{replica("one")}, "unless a replica takes over"},
-		{[]*node{one}, []*node{replica("two")}, "since no replica replies"},
-		{[]*node{one}, []*node{dead, never}, "since no replica replies"},
-		{[]*node{one}, nil, "since no replica replies"},
-		{[]*node{one, two}, []*node{replica("one"), replica("two")}, "unless a replica takes over"},
-		{[]*node{one, two}, []*node{replica("two")}, "since not each of them"},
-		{[]*node{one, two, three}, []*node{replica("one"), replica("two"), replica("three")}, "since no replica can take over by itself while half"},
-		{[]*node{one, two, masters[3]}, []*node{replica("one")}, "since no replica can take over by itself while half"},
+		{[]string{"one"}, five, []*node{replica("one")}, hope},
+		{[]string{"one"}, five, []*node{replica("two")}, none},
+		{[]string{"one"}, five, []*node{dead, never}, none},
+		{[]string{"one"}, five, nil, none},
+		{[]string{"one", "two"}, five, []*node{replica("one"), replica("two")}, hope},
+		{[]string{"one", "two"}, five, []*node{replica("two")}, some},
+		{[]string{"one", "two", "three"}, five, []*node{replica("one"), replica("two"), replica("three")}, noMajority},
+		{[]string{"one"}, five[:2], []*node{replica("one")}, noMajority},
 	} {
-		if got := hopeFor(c.away, slices.Concat(masters, c.replicas)); !strings.HasPrefix(got, c.want) {
+		if got := hopeFor(c.away, slices.Concat(c.masters, c.replicas)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c, got, c.want)
 		}
 	}
@@ -181,14 +188,6 @@ func TestClusterFixLogsIn(t *testing.T) {
 	if got, want := d.clusterFix(), "REDISCLI_AUTH=PASSWORD redis-cli --cluster fix c:1 --user oper --tls"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-}
-
-// Half of the masters are too few to vote.
-func TestHopeWithoutAMajority(t *testing.T) {
-	t.Parallel()
-	one, two := &node{line: clusterLine{id: "one"}}, &node{line: clusterLine{id: "two"}}
-	all := []*node{one, two, {replica: true, line: clusterLine{of: "one"}}}
-	contains(t, hopeFor(all[:1], all), "half of the masters or more")
 }
 
 // A failover is no move of slots, whichever replica takes over.
@@ -209,4 +208,21 @@ func TestAFailoverMovesNoSlots(t *testing.T) {
 	if !p.redis.slotsMoved(t.Context(), masters, nil) {
 		t.Error("no slot has moved")
 	}
+}
+
+// If the master that the Sentinels name replies after all, that is another one, or it has been away: the error says so.
+func TestErrorOfAMasterThatRepliesAgain(t *testing.T) {
+	t.Parallel()
+	master := redistest.Real(t)
+	o, err := find("stats").parse([]string{"--redis", sentinelsURL(redistest.Sentinel(t, master, 1))}, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.client.Close)
+	got := r.explainedBehind(t.Context(), context.DeadlineExceeded).Error()
+	contains(t, got, master.Addr, "; now it replies, perhaps after a failover: try again")
 }

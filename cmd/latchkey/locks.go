@@ -21,10 +21,10 @@ that are held for a shorter time.
 
 // A look is what locks and watch see at once.
 type look struct {
-	Locks []holder `json:"locks"` // the longest first; at most --limit
-	Held  int      `json:"held"`  // all, also those beyond --limit
-	Away  []away   `json:"away"`
-	Moved bool     `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
+	Locks      []holder `json:"locks"` // the longest first; at most --limit
+	Held       int      `json:"held"`  // all, also those beyond --limit
+	Away       []away   `json:"away"`
+	SlotsMoved bool     `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
 
 	waiting int // other processes, for all that is held
 }
@@ -59,7 +59,7 @@ func (j *job) holders() (look, error) {
 		return err
 	})
 	slices.SortStableFunc(held, func(a, b holder) int { return cmp.Compare(b.Held, a.Held) })
-	seen := look{Locks: held, Held: len(held), Away: gone, Moved: j.moved}
+	seen := look{Locks: held, Held: len(held), Away: gone, SlotsMoved: j.slotsMoved}
 	for _, h := range held {
 		seen.waiting += h.Waiting
 	}

@@ -151,5 +151,5 @@ type job struct {
 	out         streams
 	unconnected error // why there is no connection; only doctor runs without one
 	looked      bool  // at all keys before
-	moved       bool  // slots moved between masters during the last each
+	slotsMoved  bool  // during the last each
 }

@@ -50,7 +50,7 @@ func printAway(w io.Writer, gone []away) {
 // each calls f for one master after another: for those of a cluster, or for the only server. If a master cannot be
 // asked, or f returns an error, the master is in the result, with the reason, and f must leave out what it has found
 // there. If no master could be asked, that is an error. If slots move meanwhile, f may miss keys, or find them twice: then
-// j.moved is set.
+// j.slotsMoved is set.
 func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	gone, failures := []away{}, []error{}
 	for _, n := range masters {
@@ -72,7 +72,7 @@ func (j *job) each(masters []*node, f func(n *node) error) ([]away, error) {
 	if len(failures) == len(masters) {
 		return nil, together(failures)
 	}
-	j.moved = j.redis.slotsMoved(j.ctx, masters, gone)
+	j.slotsMoved = j.redis.slotsMoved(j.ctx, masters, gone)
 	if j.ctx.Err() != nil {
 		return nil, j.ctx.Err()
 	}
@@ -123,7 +123,7 @@ func (n *node) keptSlots(own, now []clusterLine) bool {
 
 // warnOfMoves says that numbers of all masters may be wrong.
 func (j *job) warnOfMoves() {
-	if j.moved {
+	if j.slotsMoved {
 		fmt.Fprintln(j.out.stderr, "latchkey: slots moved between masters meanwhile, so these numbers may be too high or too low; run it again when that has ended; if it does not end, latchkey doctor says what to do")
 	}
 }

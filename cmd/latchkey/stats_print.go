@@ -39,7 +39,7 @@ func (s *survey) report() report {
 	t := s.all
 	return report{tally: t, Bytes: t.bytes.quantiles(), AllBytes: t.bytes.total,
 		Memory: t.memory.quantiles(), MemoryOf: t.memory.n, AllMemory: t.allMemory(),
-		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, SlotsMoved: s.moved, Incomplete: s.full(&tally{}),
+		Age: t.age.quantiles(), Left: t.left.quantiles(), Masters: s.nodes, Away: s.away, SlotsMoved: s.slotsMoved, Incomplete: s.full(&tally{}),
 		Took: seconds(time.Since(s.begun))}
 }
 

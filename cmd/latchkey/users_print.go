@@ -17,7 +17,7 @@ func (c *census) print() error {
 			UnreadableKeys []string   `json:"unreadable_keys"` // a few of them
 			Away           []away     `json:"away"`
 			SlotsMoved     bool       `json:"slots_moved"` // meanwhile, so keys may be missing, or counted twice
-		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.unreadable, append([]string{}, c.unreadableKeys...), c.away, c.moved})
+		}{append([]loggedIn{}, c.top...), c.users, c.sessions, c.unreadable, append([]string{}, c.unreadableKeys...), c.away, c.slotsMoved})
 	}
 	now := time.Now()
 	rows := [][]string{{"USER", ">SESSIONS", "LAST LOGIN", "LAST USED", "EXPIRES"}}
@@ -41,7 +41,7 @@ func (c *census) print() error {
 
 func (c *census) printTotals() {
 	known := ""
-	if len(c.away) > 0 || c.unreadable > 0 || c.moved {
+	if len(c.away) > 0 || c.unreadable > 0 || c.slotsMoved {
 		known = ", as far as is known"
 	}
 	switch {
