@@ -50,7 +50,7 @@ func TestAnAnswerMadeOfTheSessionIsPrivate(t *testing.T) {
 	}
 }
 
-// P11: To ask for the ID, as a log does, is no use of the session. To look at the session by its ID is.
+// P11: Peek counts as use of the session. Asking for the ID, as a log does, does not.
 func TestAnAnswerMadeOfAPeekIsPrivate(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site

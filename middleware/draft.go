@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A draft is what the first run of an optimistic handler does to its response and its connection, apart from
-// the body. The second run has the same ResponseWriter around it, and must not see any of the first run's
-// work, nor what a goroutine of the first run adds to the header later. So until the response begins, the
-// handler has a separate header, and the deadlines that it sets are delayed. In mode Lazy there is no draft:
-// whether a handler may run again is known only when its session starts, and it may have used both before. So the deadlines of
-// the first run stay, and a header that it keeps is the second run's, too.
+// A draft is what the first run of an optimistic handler does to its response and its connection, apart from the
+// body. The second run has the same ResponseWriter around it, and must not see any of the first run's work, nor what
+// a goroutine of the first run adds to the header later. So until the response begins, the handler has a separate
+// header, and the deadlines that it sets are delayed. In mode Lazy there is no draft: whether a handler may run again
+// is known only when its session starts, and it may have used both before. So the deadlines of the first run stay,
+// and a header that it keeps is the second run's, too.
 type draft struct {
 	header  http.Header // the handler's
 	shown   http.Header // what was copied from header to the header around us

@@ -60,7 +60,7 @@ type begins struct {
 }
 
 func (b *begins) WriteHeader(status int) {
-	b.ResponseWriter.WriteHeader(status)                                                    // panics if there is no such status
+	b.ResponseWriter.WriteHeader(status)                                                    // it panics if there is no such status, and the response has not begun
 	b.begun = b.begun || status >= http.StatusOK || status == http.StatusSwitchingProtocols // others inform
 }
 

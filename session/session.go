@@ -190,8 +190,8 @@ func (s *Session) Keys() iter.Seq[string] {
 }
 
 // ID returns the public ID: safe to log, useless to an attacker. It names the record in the store. [Session.Renew]
-// and [Session.Login] change the ID at the commit; until then ID returns the old one. Asking for the ID, as a log does, is no
-// use of the session: it does not keep caches from storing the response.
+// and [Session.Login] change the ID at the commit; until then ID returns the old one. Asking for the ID, as a log does, does not
+// count as use of the session: shared caches may store the response.
 func (s *Session) ID() string {
 	if s.keeper == nil {
 		return ""
