@@ -45,6 +45,7 @@ func TestCloseReturnsWhatWasChanged(t *testing.T) {
 		"a Renew":                  {`{"a":1}`, (*session.Session).Renew, true, keep.Change{Renewed: true}, `{"a":1}`},
 		"a Destroy":                {`{"a":1}`, (*session.Session).Destroy, true, keep.Change{Destroyed: true}, ""},
 		"a Login":                  {`{"a":1}`, func(s *session.Session) { s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, User: "ann"}, `{"a":1}`},
+		"a Remember, then a Login": {`{"a":1}`, func(s *session.Session) { s.Remember(time.Hour); s.Login("ann") }, true, keep.Change{Changed: true, Renewed: true, User: "ann", Remembered: true, Remember: time.Hour}, `{"a":1}`},
 		"a Login, then Destroy":    {`{"a":1}`, func(s *session.Session) { s.Login("ann"); s.Destroy() }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, User: "ann"}, ""},
 		"a Login after Destroy":    {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Login("ann") }, true, keep.Change{Destroyed: true, DroppedLogin: true}, ""},
 		"a Destroy wins":           {`{"a":1}`, func(s *session.Session) { s.Destroy(); s.Renew(); s.Set("a", 2) }, true, keep.Change{Changed: true, Renewed: true, Destroyed: true, Dropped: "a"}, ""},
@@ -82,6 +83,7 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 		deep = []any{deep}
 	}
 	type nested struct{ Texts map[string][]string }
+	type hidden struct{ n int }
 	for name, test := range map[string]struct {
 		key   string
 		value any
@@ -99,7 +101,10 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 		"raw JSON that is not JSON":  {"key", json.RawMessage(`{`), "unexpected end"},
 		"deeper than can be read":    {"key", deep, "too deep"},
 		"error":                      {"key", errors.New("x"), "a *errors.errorString cannot be stored: errors.errorString has no exported field"},
-		"value without a pointer":    {"key", *big.NewInt(1), "only a *big.Int encodes itself: store a pointer"},
+		"embedded, but left out": {"key", struct {
+			hidden `json:"-"`
+		}{hidden{1}}, "has no exported field"},
+		"value without a pointer": {"key", *big.NewInt(1), "only a *big.Int encodes itself: store a pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

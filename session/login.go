@@ -16,8 +16,8 @@ import (
 // Sessions on one store have the same users: see New of package middleware. After
 // [Session.Destroy] Login does nothing, and a warning is logged: to begin with an empty session, call Clear.
 //
-// With a Login the session starts anew: the absolute timeout counts from it, and an earlier [Session.Remember] has no
-// effect any more. The values stay.
+// With a Login the session starts anew: the absolute timeout counts from it, and a [Session.Remember] that was saved before
+// has no effect any more. A Remember that is saved together with the Login counts, whichever comes first. The values stay.
 //
 // user is the application's identifier of the user, 1 to 512 bytes of UTF-8; anything else is an error that sticks and
 // fails the commit. The identifier should never change, so a number is a good choice. It is kept with the session's

@@ -93,8 +93,9 @@ func keepsField(t reflect.Type) bool {
 			embedded = embedded.Elem()
 		}
 		if f.Anonymous && embedded.Kind() == reflect.Struct {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			return name != ""
+			tag := f.Tag.Get("json")
+			name, _, _ := strings.Cut(tag, ",")
+			return name != "" && tag != "-" // "-" leaves the field out, and "-," names it -
 		}
 		return f.IsExported()
 	})

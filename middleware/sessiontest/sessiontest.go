@@ -158,7 +158,7 @@ func (st *Site) hiddenRequest(doing string, cookies []*http.Cookie, f func(*sess
 	}
 	sessions.Handler(http.HandlerFunc(fill)).ServeHTTP(w, r)
 	if failed != nil {
-		st.tb.Fatalf("sessiontest: %s: the client's session could not be made: %v", doing, failed)
+		st.tb.Fatalf("sessiontest: %s: the session could not be opened or saved: %v", doing, failed)
 	}
 	return w.Result().Cookies()
 }

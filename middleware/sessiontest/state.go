@@ -113,7 +113,16 @@ func (st *Site) Busy(c *http.Client) (release func()) {
 func (st *Site) Change(c *http.Client, change func(*session.Session)) {
 	st.tb.Helper()
 	st.id("Change", c)
-	st.hiddenRequest("Change", st.cookiesOf(c), change)
+	isOver := false
+	st.hiddenRequest("Change", st.cookiesOf(c), func(s *session.Session) {
+		isOver = s.IsNew()
+		if !isOver {
+			change(s)
+		}
+	})
+	if isOver {
+		st.tb.Fatalf("sessiontest: Change: the client's session has ended or expired")
+	}
 }
 
 // Lose takes the lock away from the request that holds the client's session, as a pause of the process would.

@@ -192,11 +192,15 @@ func TestMisuse(t *testing.T) {
 		"before Serve": func(_ testing.TB, st *sessiontest.Site, ann *http.Client) {
 			want(t, ann, st.URL+"/", 501, "*")
 		},
-		"could not be made": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
+		"Client: the session could not be opened or saved": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Client(func(s *session.Session) { s.Set("n", make(chan int)) })
 		},
 		"Busy: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.Busy(st.Client(nil)) },
 		"End: the client has no session":  func(_ testing.TB, st *sessiontest.Site, _ *http.Client) { st.End(&http.Client{}) },
+		"Change: the client's session has ended or expired": func(_ testing.TB, st *sessiontest.Site, c *http.Client) {
+			st.Expire(c)
+			st.Change(c, func(s *session.Session) { s.Set("n", 2) })
+		},
 		"Change: the client has no session": func(_ testing.TB, st *sessiontest.Site, _ *http.Client) {
 			st.Change(st.Client(nil), func(*session.Session) {})
 		},
