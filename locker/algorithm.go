@@ -63,6 +63,9 @@ func New(a Algorithm, o Options) Locker {
 		return newLock(known.Spin, known.notifiers, o)
 	case timestamp:
 		known.localClock = o.LocalClock
+		if o.Timeout > 0 {
+			known.runner = known.runner.Within(o.Timeout)
+		}
 		a = known
 	}
 	return newLock(own{a, o.Timeout}, nil, o)

@@ -78,7 +78,7 @@ func ReadHolder(reply scripting.Reply) (Attempt, error) {
 	}
 	found := HeldBy(value)
 	found.Left, found.Queued, found.Joined = time.Duration(left)*time.Millisecond, joined > 0, joined > 1
-	if left < 0 {
+	if left < 0 || left > forever.Milliseconds() { // another program may have set any expiry
 		found.Left = forever
 	}
 	return found, nil
