@@ -66,7 +66,7 @@ func New(a Algorithm, o Options) Locker {
 		if o.Timeout > 0 {
 			known.runner = known.runner.Within(o.Timeout)
 		}
-		a = known
+		return newLock(own{Algorithm: known}, nil, o)
 	}
 	return newLock(own{a, o.Timeout}, nil, o)
 }
@@ -124,7 +124,7 @@ func (l *lock) lockBy(ctx context.Context, key string, a lease.Algorithm) (*Leas
 // panic would end the process.
 type own struct {
 	Algorithm
-	timeout time.Duration // of each round trip; 0: its client bounds that
+	timeout time.Duration // of each call; 0: the Algorithm, or its client, bounds that
 }
 
 func (a own) Take(ctx context.Context, key, token, _ string, span time.Duration) (_ lease.Attempt, err error) {

@@ -33,9 +33,9 @@ type Options struct {
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
 	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it is
-	// for each node, by default a fiftieth of Lease, at least 10 ms: set it if Lease is 1 or 2 s. With [New] it
-	// bounds a client that is more patient, by the context of the round trip. Set it to the client's own timeout
-	// there: if Timeout is 0, the client's bounds each try, but a round trip is tried again for 2 s at most.
+	// for each node, by default a fiftieth of Lease, at least 10 ms: set it if Lease is 1 or 2 s. With [New], set
+	// it to the timeout of the client: it bounds a client that is more patient, by the context of the round trip. If it
+	// is 0, the timeout of the client bounds each try, and a round trip is tried again for 2 s at most.
 	Timeout time.Duration
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string

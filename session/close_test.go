@@ -84,6 +84,9 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 	}
 	type nested struct{ Texts map[string][]string }
 	type hidden struct{ n int }
+	type outer struct {
+		hidden `json:"-"`
+	}
 	for name, test := range map[string]struct {
 		key   string
 		value any
@@ -101,10 +104,8 @@ func TestASetOfWhatJSONCannotHoldFailsTheCommit(t *testing.T) {
 		"raw JSON that is not JSON":  {"key", json.RawMessage(`{`), "unexpected end"},
 		"deeper than can be read":    {"key", deep, "too deep"},
 		"error":                      {"key", errors.New("x"), "a *errors.errorString cannot be stored: errors.errorString has no exported field"},
-		"embedded, but left out": {"key", struct {
-			hidden `json:"-"`
-		}{hidden{1}}, "has no exported field"},
-		"value without a pointer": {"key", *big.NewInt(1), "only a *big.Int encodes itself: store a pointer"},
+		"embedded, but left out":     {"key", outer{hidden{1}}, "has no exported field"},
+		"value without a pointer":    {"key", *big.NewInt(1), "only a *big.Int encodes itself: store a pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

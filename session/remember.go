@@ -9,7 +9,7 @@ import (
 
 // Remember makes the session last for exactly d after its commit, even if the browser is closed or the session
 // is not used. The idle and absolute timeouts no longer apply. Call it at a login with "remember me", together
-// with [Session.Login], and again whenever the time should start anew. Once it is saved, a Renew keeps the end, and a
+// with [Session.Login], and again whenever the time should start anew. Once the end is saved, a Renew keeps it, and a
 // Login does not.
 //
 //	s.Login(user)
