@@ -34,8 +34,9 @@ type told struct {
 const maxBacklog = 1 << 16
 
 // Exchanged and Noticed implement records.Observer.
-func (b *backlog) Exchanged(ctx context.Context, x *records.Exchange) {
-	b.add(ctx, (*ExchangeEvent)(x))
+func (b *backlog) Exchanged(ctx context.Context, x records.Exchange) {
+	e := ExchangeEvent(x)
+	b.add(ctx, &e)
 }
 func (b *backlog) Noticed(ctx context.Context, n *records.Notice) { b.add(ctx, (*SessionEvent)(n)) }
 

@@ -31,9 +31,13 @@ type commit struct {
 func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
 	rq.mu.Lock()
+	noted := false
 	defer func() {
-		if rq.hold != nil { // it failed, or panicked
+		switch {
+		case rq.hold != nil: // it failed, or panicked
 			rq.releaseLock()
+		case !noted:
+			rq.seen.released()
 		}
 		rq.unlockAndCallHooks()
 		if by != handlerEnd {
@@ -51,7 +55,8 @@ func (rq *request) commit(by string, begins bool) error {
 			}
 			rq.err = err
 			region.end()
-			rq.seen.committed(c.do, err)
+			rq.seen.committed(c.do, err, rq.hold != nil)
+			noted = true
 			if late := rq.late.Load(); late != nil && err == nil { // a change that is not stored, and whose error is the response
 				rq.seen.failed(*late)
 			}
@@ -70,7 +75,6 @@ func (rq *request) unlockAndCallHooks() {
 	}
 	if rq.hold == nil {
 		rq.holds.Store(0)
-		rq.seen.released()
 	}
 	rq.mu.Unlock()
 	for _, e := range events {

@@ -46,6 +46,13 @@ func (i *identity) knownID() string {
 	return i.id
 }
 
+// known returns what knownID returns, and the route, if it is known.
+func (i *identity) known() (id, route string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.id, i.route
+}
+
 func (i *identity) setID(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -33,18 +33,21 @@ func (rq *request) label() string {
 	return excerpt.Label(rq.route())
 }
 
-// name returns the method and, if it is known, the route. A client may make up the method: a long one is cut short, and
-// one that is no word, as may come over HTTP/2, is replaced. So it cannot look like a method with the route of another request.
+// name returns the method and, if it is known, the route.
 func (rq *request) name() (method, route string) {
-	method = rq.base.Method
+	_, route = rq.identity.known()
+	return rq.method(), route
+}
+
+// method returns the method. A client may make it up: a long one is cut short, and one that is no word, as may come over
+// HTTP/2, is replaced. So it cannot look like a method with the route of another request.
+func (rq *request) method() string {
+	method := rq.base.Method
 	method = method[:min(len(method), 16)]
 	if strings.ContainsFunc(method, isNoLetter) {
-		method = "_OTHER"
+		return "_OTHER"
 	}
-	i := &rq.identity
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return method, i.route
+	return method
 }
 
 func isNoLetter(r rune) bool {

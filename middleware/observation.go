@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"runtime/trace"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +23,7 @@ type observation struct {
 	task            *trace.Task
 	arrived         time.Time
 	rq              *request // of the latest run; nil in Update, and after finish. Only the request's goroutine uses it
+	ran             int      // how often the handler ran. Only the request's goroutine uses it
 
 	mu    sync.Mutex // guards the rest. It is locked last: only backlogs and package runtime/trace are called with it held
 	notes *notes     // nil: nothing was noted yet, or the request is done
@@ -102,9 +102,7 @@ func (o *observation) tell() {
 	case !n.heldSince.IsZero():
 		o.mu.Unlock()
 	default:
-		kept := slices.Clone(n.kept) // the request may be done, and its notes another's, before all are told
-		n.few = [len(n.few)]Event{}  // a stream would keep them for hours
-		n.kept, n.keeping = n.few[:0], false
+		kept := n.take()
 		o.mu.Unlock()
 		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs)
 	}
@@ -132,7 +130,7 @@ func (o *observation) finish() {
 		if o.task != nil {
 			trace.Log(o.Context, "label", e.Label)
 		}
-		e.Done = n.now()
+		e.Runs, e.Done = o.ran, n.now()
 		n.kept = append(n.kept, e)
 	}
 	o.sessions.tell(lasting{o}, n.kept, o.sessions.backlogs)
@@ -151,10 +149,11 @@ func (rq *request) cameWithAny() bool {
 
 // describe notes which request it was, when that request is over.
 func (e *RequestEvent) describe(rq *request) {
+	id, route := rq.identity.known()
 	if e.Session != "" || e.Began || e.Err != nil { // otherwise the ID was only drawn, and nothing is stored under it
-		e.Session = rq.identity.knownID()
+		e.Session = id
 	}
-	e.Method, e.Route = rq.name()
+	e.Method, e.Route = rq.method(), route
 	rq.mu.Lock()
 	e.Mode, e.Passive = rq.mode, rq.passive
 	rq.mu.Unlock()

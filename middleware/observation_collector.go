@@ -11,11 +11,11 @@ import (
 // An observation is a records.Collector: this is what package records tells it.
 
 // Exchanged implements records.Collector.
-func (o *observation) Exchanged(x *records.Exchange) {
-	e := (*ExchangeEvent)(x)
+func (o *observation) Exchanged(x records.Exchange) {
 	n := o.lock()
 	if n == nil {
-		o.passOn(e)
+		e := ExchangeEvent(x)
+		o.passOn(&e)
 		return
 	}
 	x.Began = n.at(x.Began)
@@ -25,9 +25,10 @@ func (o *observation) Exchanged(x *records.Exchange) {
 		n.stored = x.Began.Add(x.Took)
 	}
 	if o.keeps(n) {
-		n.kept = append(n.kept, e)
+		n.kept = append(n.kept, n.exchange(x))
 	} else {
-		o.passOn(e)
+		e := ExchangeEvent(x)
+		o.passOn(&e)
 	}
 	o.mu.Unlock()
 }
@@ -40,7 +41,7 @@ func (o *observation) keeps(n *notes) bool {
 			if s, ok := e.(*SessionEvent); ok && s.What == endedOpen {
 				return false
 			}
-			o.passOn(e)
+			o.passOn(e.Clone())
 			return true
 		})
 		n.keeping = false

@@ -25,8 +25,10 @@ type notes struct {
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
-	few [4]Event
-	one [1]Hold
+	few       [4]Event
+	one       [1]Hold
+	exchanges [2]ExchangeEvent // the first of kept
+	exchanged int              // how many of these are in use
 }
 
 // A handler may do any number of things before its request's event is told. These constants bound the memory for
@@ -46,15 +48,34 @@ func newNotes(arrived time.Time) *notes {
 	return n
 }
 
-// free lets another request use the memory of the notes, and of the events that they still have.
+// free lets another request use the memory of the notes.
 func (n *notes) free() {
-	for _, e := range n.kept {
-		if x, ok := e.(*ExchangeEvent); ok {
-			(*records.Exchange)(x).Free()
-		}
-	}
 	*n = notes{}
 	usedNotes.Put(n)
+}
+
+// exchange returns the event of an exchange, in the memory of the notes if there is room.
+func (n *notes) exchange(x records.Exchange) *ExchangeEvent {
+	if n.exchanged == len(n.exchanges) {
+		e := ExchangeEvent(x)
+		return &e
+	}
+	e := &n.exchanges[n.exchanged]
+	n.exchanged++
+	*e = ExchangeEvent(x)
+	return e
+}
+
+// take returns copies of the events that were kept, and keeps no more. The notes may be another request's before all copies
+// are told.
+func (n *notes) take() []Event {
+	taken := make([]Event, len(n.kept))
+	for i, e := range n.kept {
+		taken[i] = e.Clone()
+	}
+	n.few, n.exchanges, n.exchanged = [len(n.few)]Event{}, [len(n.exchanges)]ExchangeEvent{}, 0 // a stream would keep them for hours
+	n.kept, n.keeping = n.few[:0], false
+	return taken
 }
 
 // now is time.Now, in half the time: it reads the monotonic clock alone.
@@ -148,22 +169,24 @@ func (o *observation) opened(id string, from origin) {
 // outcomes are those of the actions of a commit.
 var outcomes = [...]string{leave: "unchanged", touch: "touched", save: "saved", create: "began", renew: "renewed", destroy: "ended", forget: "ended", saveUnlocked: "saved"}
 
-// committed notes a commit that was tried. It is called with request.mu held.
-func (o *observation) committed(do action, err error) {
+// committed notes a commit that was tried, and whether the request still holds its session. It is called with request.mu
+// held.
+func (o *observation) committed(do action, err error, holds bool) {
 	n := o.lock()
 	if n == nil {
 		return
 	}
-	defer o.mu.Unlock()
-	stored := n.stored
+	if err == nil { // otherwise it is told by failed, or the handler runs again
+		if n.stored.IsZero() { // another request's commit has stored the changes, or there was no hold
+			n.stored = n.now()
+		}
+		n.event.Committed, n.event.Outcome = n.stored, outcomes[do]
+	}
 	n.stored = time.Time{}
-	if err != nil { // it is told by failed, or the handler runs again
-		return
+	if !holds {
+		n.released()
 	}
-	if stored.IsZero() { // another request's commit has stored the changes, or there was no hold
-		stored = n.now()
-	}
-	n.event.Committed, n.event.Outcome = stored, outcomes[do]
+	o.mu.Unlock()
 }
 
 // did notes what the request has done to its session's id.
@@ -246,8 +269,7 @@ func (o *observation) foundDead(cookies int) {
 
 // runs notes that the handler is about to run, or the function of an Update.
 func (o *observation) runs() {
-	if n := o.lock(); n != nil {
-		n.event.Runs++
-		o.mu.Unlock()
+	if o != nil {
+		o.ran++
 	}
 }

@@ -30,7 +30,7 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		rq.seen.opened("id", locked)
 		rq.seen.cameWith(1, 1)
 		rq.seen.foundDead(1)
-		rq.seen.committed(save, nil)
+		rq.seen.committed(save, nil, true)
 		rq.seen.abandoned()
 		rq.seen.failed(nil)
 		rq.seen.released()
@@ -55,7 +55,7 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := s.observe(t.Context(), time.Now())
-	o.Exchanged(&records.Exchange{Command: "GET"})
+	o.Exchanged(records.Exchange{Command: "GET"})
 	o.waited("GET /", time.Second, nil, time.Now())
 	o.tell()
 	if told != 0 {
@@ -72,14 +72,14 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 func TestWhatIsToldIsNotKept(t *testing.T) {
 	o := &observation{Context: t.Context(), sessions: &Sessions{}, arrived: time.Now()}
 	for range 100 {
-		o.Exchanged(&records.Exchange{Command: "GET"})
+		o.Exchanged(records.Exchange{Command: "GET"})
 	}
 	few := o.notes.few[:]
 	o.tell()
 	if kept := o.notes.kept; cap(kept) != len(few) {
 		t.Errorf("there is room for %d events", cap(kept))
 	}
-	o.Exchanged(&records.Exchange{Command: "GET"})
+	o.Exchanged(records.Exchange{Command: "GET"})
 	o.tell()
 	if !slices.Equal(few, make([]Event, len(few))) {
 		t.Errorf("%v are kept", few)
@@ -97,7 +97,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 		exchange := func(holds int) {
 			began := time.Now()
 			time.Sleep(time.Second)
-			o.Exchanged(&records.Exchange{Holds: holds, Began: began, Took: time.Second})
+			o.Exchanged(records.Exchange{Holds: holds, Began: began, Took: time.Second})
 		}
 		want := func(what string, got time.Time, seconds time.Duration) {
 			t.Helper()
@@ -114,18 +114,18 @@ func TestTimesOfAnObservation(t *testing.T) {
 		want("acquired", e.Acquired, 1)
 		exchange(1)
 		time.Sleep(time.Second)
-		o.committed(save, nil)
+		o.committed(save, nil, true)
 		want("committed", e.Committed, 3)
 
 		acquire()
 		time.Sleep(time.Second) // another request's commit stores its changes
-		o.committed(save, nil)
+		o.committed(save, nil, true)
 		want("committed by another", e.Committed, 5)
 
 		exchange(1) // of a hold that is given up
 		acquire()
 		time.Sleep(time.Second)
-		o.committed(save, nil)
+		o.committed(save, nil, true)
 		want("committed by another after a commit", e.Committed, 7)
 
 		e.Acquired = time.Time{}

@@ -87,10 +87,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 	if err != nil {
 		seen.failed(err)
 	}
-	seen.committed(do, err)
-	if u.hold == nil {
-		seen.released()
-	}
+	seen.committed(do, err, u.hold != nil)
 	if err == nil && do == destroy {
 		s.happened(ctx, endOf(id, "destroy"))
 	}

@@ -71,7 +71,7 @@ func TestFullRedisEndsUsersSessions(t *testing.T) {
 func TestFullRedisIsSparedSweeps(t *testing.T) {
 	atDesk(patient, func(t *testing.T, d *desk) {
 		releases := 0
-		d.st.runner.Observe(func(_ context.Context, x *Exchange) {
+		d.st.runner.Observe(func(_ context.Context, x Exchange) {
 			if x.Script == "release" && x.Status != "NOSCRIPT" {
 				releases++
 			}

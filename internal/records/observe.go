@@ -40,8 +40,8 @@ type Wait struct {
 type Collector interface {
 	// WithoutCancel is context.WithoutCancel of the Collector's context.
 	WithoutCancel() context.Context
-	// Exchanged is called after an exchange, which belongs to the Collector then.
-	Exchanged(*Exchange)
+	// Exchanged is called after an exchange.
+	Exchanged(Exchange)
 	Noticed(*Notice)
 	// Waited is called when a wait for the lock is over.
 	Waited(Wait)
@@ -54,9 +54,9 @@ type CollectorKey struct{ Of *Engine }
 
 // An Observer is told what no Collector takes.
 type Observer interface {
-	// Exchanged and Noticed are called with mutexes held: they only take a note. All observers are told the same
-	// Exchange, so none may change it.
-	Exchanged(context.Context, *Exchange)
+	// Exchanged and Noticed are called with mutexes held: they only take a note. All observers are told the same Notice,
+	// so none may change it.
+	Exchanged(context.Context, Exchange)
 	Noticed(context.Context, *Notice)
 }
 
@@ -109,7 +109,7 @@ func (s *Engine) collectorIn(ctx context.Context) Collector {
 }
 
 // exchanged tells of an exchange.
-func (s *Engine) exchanged(ctx context.Context, x *Exchange) {
+func (s *Engine) exchanged(ctx context.Context, x Exchange) {
 	if c := s.collectorIn(ctx); c != nil {
 		c.Exchanged(x)
 		return

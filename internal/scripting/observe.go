@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
@@ -36,17 +35,8 @@ type purpose struct {
 	now    time.Time // if the caller knows it
 }
 
-// Observe makes the runner call tell after each exchange, in the goroutine of the round trip. The Exchange belongs to
-// tell.
-func (r *Runner) Observe(tell func(context.Context, *Exchange)) { r.observer.Store(&tell) }
-
-var freeExchanges = sync.Pool{New: func() any { return new(Exchange) }}
-
-// Free lets another exchange use the memory of x.
-func (x *Exchange) Free() {
-	*x = Exchange{}
-	freeExchanges.Put(x)
-}
+// Observe makes the runner call tell after each exchange, in the goroutine of the round trip.
+func (r *Runner) Observe(tell func(context.Context, Exchange)) { r.observer.Store(&tell) }
 
 // send sends commands, which are for a script or plain, and tells the observer, if there is one.
 func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []transport.Command) (replies []any, err error) {
@@ -64,9 +54,8 @@ func (r *Runner) send(ctx context.Context, slot string, p purpose, commands []tr
 	return r.do(ctx, slot, commands, &route)
 }
 
-func begin(p purpose, commands []transport.Command) *Exchange {
-	x := freeExchanges.Get().(*Exchange)
-	x.Command, x.Commands, x.Holds, x.Began = commands[0][0].(string), len(commands), p.holds, p.now
+func begin(p purpose, commands []transport.Command) Exchange {
+	x := Exchange{Command: commands[0][0].(string), Commands: len(commands), Holds: p.holds, Began: p.now}
 	if p.script != nil {
 		x.Script = p.script.name
 	}

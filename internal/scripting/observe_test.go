@@ -18,7 +18,7 @@ import (
 // watch makes the runner note each exchange: the command, how many there are, the status, and the error.
 func watch(r *Runner) (all *[]string) {
 	all = new([]string)
-	r.Observe(func(_ context.Context, x *Exchange) {
+	r.Observe(func(_ context.Context, x Exchange) {
 		failure := ""
 		switch {
 		case errors.Is(x.Err, transport.ErrRefused):
@@ -78,7 +78,7 @@ func TestPlainCommandsAreObserved(t *testing.T) {
 		return []any{"OK", int64(-12), []any{[]byte("abc"), nil, "de"}}, nil
 	}), time.Minute)
 	var got Exchange
-	r.Observe(func(_ context.Context, x *Exchange) { got = *x })
+	r.Observe(func(_ context.Context, x Exchange) { got = x })
 	_, err := r.RoundTripPlain(t.Context(), "k", transport.Command{"SET", "k", []byte("value")}, transport.Command{"PTTL", "k"}, transport.Command{"MGET", 17, int64(1234)})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestAnExchangeThatExitsIsObserved(t *testing.T) {
 		return nil, nil
 	}), time.Minute)
 	var got []Exchange
-	r.Observe(func(_ context.Context, x *Exchange) { got = append(got, *x) })
+	r.Observe(func(_ context.Context, x Exchange) { got = append(got, x) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -114,7 +114,7 @@ func TestTheServerIsObserved(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(routed{knows(nil), transport.Route{Node: "node-2:6379", Database: "3", Moved: 1, Asked: 2}}, time.Minute)
 	var got Exchange
-	r.Observe(func(_ context.Context, x *Exchange) { got = *x })
+	r.Observe(func(_ context.Context, x Exchange) { got = x })
 	if _, err := r.Run(t.Context(), echo, nil, "word"); err != nil {
 		t.Fatal(err)
 	}

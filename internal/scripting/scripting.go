@@ -59,7 +59,7 @@ type Runner struct {
 	resets  atomic.Int64            // how many times the connections were given up
 	bounds  bool                    // timeout bounds the first try, too, since the client may be more patient
 
-	observer atomic.Pointer[func(context.Context, *Exchange)] // nil: none
+	observer atomic.Pointer[func(context.Context, Exchange)] // nil: none
 }
 
 // NewRunner returns a runner whose round trips take at most timeout each. It should be the client's own timeout.
