@@ -81,8 +81,9 @@ func (r *redlock) Take(ctx context.Context, key, token, _ string, span time.Dura
 }
 
 func (r *redlock) Extend(ctx context.Context, key, _ string, d time.Duration) error {
+	last := r.last // a node may get its turn when the next Take has begun
 	return r.ask(ctx, func(ctx context.Context, node int) (lease.Attempt, error) {
-		return lease.Attempt{Taken: true}, r.lock.nodes[node].Extend(ctx, key, r.last.on(node), d)
+		return lease.Attempt{Taken: true}, r.lock.nodes[node].Extend(ctx, key, last.on(node), d)
 	}, (*tally).decided).verdict()
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // An extension lasts beyond MaxHold. After a shorter one the lease is renewed as before: until MaxHold or the end
@@ -177,6 +178,45 @@ func TestExtendTakesTooLong(t *testing.T) {
 		wantIdle(t, g)
 		wantError(t, <-extended, ErrExpired)
 		f.wantHolder(t, "")
+	})
+}
+
+// After a pause of the process, Extend may come before the alarm. Then the lease is lost, although Redis was not asked.
+func TestExtendAfterAPause(t *testing.T) {
+	f := fake{hooks{extend: func(c call) error {
+		if c.ctx.Err() != nil {
+			return errRefused // as every client returns
+		}
+		return c.do()
+	}}}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Locks, l *Lease) {
+		l.mu.Lock()
+		g.CancelAlarm(&l.alarm)
+		l.mu.Unlock()
+		redistest.Elapse(10 * s)
+		wantError(t, l.Extend(t.Context(), s), ErrExpired)
+		wantLost(t, l, true)
+	})
+}
+
+// Extend waits for an extension that is under way until its context ends.
+func TestExtendLeavesWithItsContext(t *testing.T) {
+	f := fake{hooks{extend: first(slowly(s))}}
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
+		go func() { wantError(t, l.Extend(t.Context(), time.Minute), nil) }()
+		synctest.Wait()
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), s/2)
+		defer cancel()
+		err := l.Extend(ctx, time.Hour)
+		wantTook(t, begun, s/2)
+		if !errors.Is(err, ErrUnavailable) || !errors.Is(err, transport.ErrRefused) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Extend returns %v", err)
+		}
+		redistest.Elapse(s)
+		if left := l.Validity(); left > time.Minute {
+			t.Errorf("the lease lasts for %v: the second Extend was done as well", left)
+		}
 	})
 }
 

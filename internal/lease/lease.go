@@ -81,7 +81,7 @@ func (k *Locks) LockAs(ctx context.Context, l *Lease, key string, a Algorithm, o
 		}
 		_ = l.Unlock(ctx) // its error does not matter
 		l.mu.Lock()
-		l.waitForExtension() // which is part of the term that has ended
+		_ = l.waitForExtension(context.Background()) // which is part of the term that has ended
 		l.mu.Unlock()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
+	"github.com/a2139e8d/latchkey/locker/transport"
 )
 
 // Ring is called by the alarm. It extends the lease, or finds that the lease has expired.
@@ -54,10 +55,16 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waitForExtension()
-	var err error
+	err := l.waitForExtension(ctx)
+	if err != nil {
+		return l.state, err
+	}
+	now := time.Now()
+	if l.state == holding && !l.term.Held(now) { // the alarm is late, as after a pause of the process
+		l.lose(l.term.Overdue(now))
+	}
 	if l.state == holding {
-		err = l.extend(ctx, l.term.AtLeast(time.Now(), d))
+		err = l.extend(ctx, l.term.AtLeast(now, d))
 		if l.state == holding && err == nil {
 			l.term.Prolong()
 		}
@@ -101,12 +108,18 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// waitForExtension waits until no extension is under way. It is called with mu held, and gives mu up meanwhile.
-func (l *Lease) waitForExtension() {
+// waitForExtension waits until no extension is under way, or ctx ends. It is called with mu held, and gives mu up meanwhile.
+func (l *Lease) waitForExtension(ctx context.Context) error {
 	for l.extending != nil {
 		over := l.extending
 		l.mu.Unlock()
-		<-over
-		l.mu.Lock()
+		select {
+		case <-over:
+			l.mu.Lock()
+		case <-ctx.Done():
+			l.mu.Lock()
+			return fmt.Errorf("%w: %w: %w", ErrUnavailable, transport.ErrRefused, context.Cause(ctx))
+		}
 	}
+	return nil
 }
