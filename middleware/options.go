@@ -90,7 +90,7 @@ type Options struct {
 	Discard func(status int) bool
 	// Observers receive events of what the sessions do, for metrics and traces. Those that are nil are left out. Default: none.
 	Observers []Observer
-	// Logger gets one line for each error, and at most ten lines of a kind in a second. The next line says how
+	// Logger gets one line for each error of a request, and at most ten lines of a kind in a second. The next line says how
 	// many lines were left out. If the requests show that something is set up wrong, such as a Secure cookie over
 	// plain HTTP, Logger gets a warning, once a minute at most. Default: slog.Default().
 	Logger *slog.Logger

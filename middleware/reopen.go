@@ -48,9 +48,11 @@ func (rq *request) ReopenSession(ctx context.Context) error {
 		return session.ErrOpen
 	}
 	err := rq.reopen(ctx)
-	if err != nil { // logged here, so that the handler need not log it
+	if err != nil {
 		err = fmt.Errorf("middleware: Reopen: %w", err)
-		rq.logFailure(err)
+		if rq.late.Load() == nil && (rq.err == nil || rq.begun) { // otherwise the error is the response, and is logged with it
+			rq.logFailure(err)
+		}
 	}
 	return err
 }
@@ -88,6 +90,9 @@ func (rq *request) reopen(ctx context.Context) error {
 	}
 	if _, err := o.decode(record, err); err != nil {
 		return err
+	}
+	if rq.err != nil { // of a commit in a stream, which may have lost changes
+		rq.logFailure(rq.err)
 	}
 	rq.committed, rq.err = false, nil
 	rq.seen.opened(rq.identity.knownID(), rq.origin)

@@ -281,6 +281,44 @@ func TestReopenOfASessionThatIsOver(t *testing.T) {
 	})
 }
 
+// A commit that fails is one line in the log: also if the handler reopens the session, as it may in a stream, and however
+// often it tries to, as it may not before the response has begun.
+func TestACommitThatFailsIsOneLine(t *testing.T) {
+	t.Parallel()
+	for name, streams := range map[string]bool{"in a stream": true, "before the response": false} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			handle(mux, "/fails", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				if streams {
+					must(t, http.NewResponseController(w).Flush())
+					must(t, s.Reopen(req.Context()))
+				}
+				s.Set("f", func() {})
+				if s.Commit(req.Context()) == nil {
+					t.Error("a func is stored")
+				}
+				for range 3 {
+					if err := s.Reopen(req.Context()); err == nil != streams {
+						t.Errorf("Reopen = %v", err)
+					} else if err == nil {
+						s.Set("n", 5)
+						must(t, s.Commit(req.Context()))
+					}
+				}
+			})
+			s, v := begun(t, r, middleware.Options{}, mux)
+			if a := v.get(s.URL + "/fails"); streams != (a.StatusCode == 200) {
+				t.Errorf("answered with %d", a.StatusCode)
+			}
+			if lines := s.log.Lines("session failed"); len(lines) != 1 {
+				t.Errorf("%d lines:\n%s", len(lines), s.log)
+			}
+			want := map[bool]string{true: "5", false: "1"}[streams]
+			v.get(s.URL+"/get").want(t, 200, want)
+		})
+	}
+}
+
 // If Reopen is not possible, it returns a clear error, and nothing is lost.
 func TestReopenWhereItCannotBe(t *testing.T) {
 	t.Parallel()

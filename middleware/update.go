@@ -28,14 +28,17 @@ var (
 // If f returns nil, its changes are saved before Update returns. If Update returns nil, the changes are stored.
 // If Update returns an error, they are not stored, except that with store.ErrUnavailable they may be stored. If
 // f returns an error, nothing is saved, and Update returns that error. If f panics, nothing is saved, and the
-// panic goes on. f may Destroy the session, but neither Renew nor Remember it, since no cookie can be set.
+// panic goes on. f may Destroy the session. It may not call Login, Renew or Remember, since no cookie can be set, nor Commit
+// or Reopen.
 //
 // The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired; store.ErrGone if
 // the session was ended less than a minute ago; store.ErrMoved if it got a new ID less than a minute ago; or any error
 // that a request can fail with: see [Status]. Options.OnCorrupt is not called.
 //
-// Update does not count as activity and does not extend the idle timeout. But the session does not expire
-// while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.
+// Update does not log its error: log it.
+//
+// Update does not count as activity and does not extend the idle timeout, unless that is about as short as the store's
+// Lease: see P12 in PROMISES.md. The session does not expire while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.
 // Session.Expires cannot know when the visitor was last active, and returns the latest time possible.
 //
 // If the session is ended while Update holds it, ctx does not end, unless it is the context of a handler that has opened

@@ -29,7 +29,7 @@ type Info struct {
 // Peek looks at the session with a public ID. It does not extend the session, and does not wait for its
 // lock. The error wraps store.ErrNotFound if the ID is unknown or malformed, or its session has expired; store.ErrGone
 // if the session was ended less than a minute ago; store.ErrMoved if it got a new ID less than a minute ago;
-// store.ErrUnavailable; or the error of a record that cannot be read.
+// store.ErrUnavailable; or the error of a record that cannot be read. Peek does not log its error: log it.
 func (s *Sessions) Peek(ctx context.Context, id string) (Info, error) {
 	if !isID(id) {
 		return Info{}, errUnknown

@@ -23,8 +23,13 @@ var errDestroyed = errors.New("session: Reopen after Destroy: the session has en
 // ErrNotFound as well. If another request has given the session a new ID, by Login, Renew or Remember, the error wraps
 // the store's ErrMoved: the session was not ended, but only requests with the new cookie can open it. Reopen also fails
 // if opening a session would fail, or if ctx ends. After such an error the session is still closed, and Reopen may be
-// called again. If the session is open, the error is [ErrOpen], and the session stays open. If the session was changed
-// while it was closed, Reopen fails for good, with [ErrClosed]: the response is an error then. If the work must be
+// called again. If the session is open, the error is [ErrOpen], and the session stays open.
+//
+// Reopen fails for good if the response is an error anyway: if the session was changed while it was closed, with
+// [ErrClosed], or if a commit has failed before the response began, with the error of that commit. In a stream, Reopen may
+// follow a commit that has failed.
+//
+// If the work must be
 // saved even if the client has gone away, as after an upload, pass [context.WithoutCancel] of the request's context.
 //
 // After the response header has been sent, no cookie can be set. Then a commit that needs a cookie fails and saves

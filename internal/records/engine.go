@@ -158,6 +158,8 @@ type Options struct {
 // DefaultPrefix is the default of Options.Prefix.
 const DefaultPrefix = "latchkey:"
 
+const maxLease = 365 * 24 * time.Hour // far from an overflow where times are added to it
+
 const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key of a lock
 
 // Of returns the engine of a *store.Store. Package store sets Of, since it alone knows where a Store keeps
@@ -214,6 +216,8 @@ func (o Options) check() error {
 		return fmt.Errorf("store: Options.Prefix has %d bytes: it must have at most %d", len(o.Prefix), maxPrefix)
 	case o.Lease < 0, o.Lease > 0 && o.Lease < time.Millisecond:
 		return fmt.Errorf("store: Options.Lease is %v: it must be at least 1ms, or 0 for the default", o.Lease)
+	case o.Lease > maxLease:
+		return fmt.Errorf("store: Options.Lease is %v: it must be at most %v", o.Lease, maxLease)
 	case o.Timeout < 0, o.Timeout > 0 && o.Timeout < time.Millisecond:
 		return fmt.Errorf("store: Options.Timeout is %v: it must be at least 1ms, or 0 for the default", o.Timeout)
 	}

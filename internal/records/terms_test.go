@@ -53,6 +53,8 @@ func TestOptionsCheck(t *testing.T) {
 		{Options{Prefix: strings.Repeat("a", 512)}, nil},
 		{Options{Prefix: strings.Repeat("a", 513)}, []string{"Options.Prefix", "513 bytes", "at most 512"}},
 		{Options{Lease: -time.Second}, []string{"Options.Lease", "-1s", "at least 1ms"}},
+		{Options{Lease: maxLease}, nil},
+		{Options{Lease: math.MaxInt64}, []string{"Options.Lease", "at most 8760h0m0s"}},
 		{Options{Timeout: 2}, []string{"Options.Timeout", "2ns", "at least 1ms"}}, // no unit
 	} {
 		wantMessage(t, onPool(&redis.Pool{}, tt.options).Err(), tt.want)

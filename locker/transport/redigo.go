@@ -217,7 +217,8 @@ func (c *Redigo) Close() error {
 	return nil
 }
 
-// Reset breaks all connections; see [Resetter].
+// Reset breaks the connections that take new calls; see [Resetter]. The others have few calls left, each of which finds out
+// itself whether a reply is its own.
 func (c *Redigo) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
