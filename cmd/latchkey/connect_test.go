@@ -47,7 +47,7 @@ func TestUnreachable(t *testing.T) {
 		{"rediss://" + full.Addr().String(), "the server has closed the connection: perhaps Redis is at maxclients, or it wants a client's certificate: name it by --cert and --key\n"},
 		{at(strings.TrimPrefix(web.URL, "http://")), "the server there is not Redis"},
 		{at(s.Addr), "NOAUTH"},
-		{at(":wrong@" + s.Addr), "or user is disabled: it comes from"},
+		{at(":wrong@" + s.Addr), "or user is disabled: check the user and the password, in --redis, LATCHKEY_REDIS or --password-file\n"},
 		{"rediss://:hunter2@" + s.Addr, "redis at " + s.Addr + ": "},
 		{at(":hunter2@" + s.Addr + "/99"), "redis at " + s.Addr + ": "},
 		{at(":hunter2@" + s.Addr + "?addr=" + s.Addr), "redis at " + s.Addr + ", "},

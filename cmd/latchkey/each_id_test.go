@@ -223,3 +223,12 @@ func untried(t *testing.T) {
 		}
 	}
 }
+
+// If another program has written the list of a user's sessions, end says so, and that the session may have ended.
+func TestEndBesideAForeignList(t *testing.T) {
+	s, st := withRedis(t)
+	id := login(t, st, "ann", "", 0)
+	s.Do(t, "SET", "latchkey:{"+tagOf(id)+"}.list", "junk")
+	r := call(t, s.URL, "end", id)
+	fails(t, r, exitError, "WRONGTYPE", ": another program has written one of Latchkey's keys", ": perhaps it is ended")
+}

@@ -120,6 +120,9 @@ func (j *job) endOne(st *store.Store, id string) error {
 // it also says what may have happened.
 func (j *job) ofEnd(err error, key, perhaps string) error {
 	nothing := !errors.Is(err, store.ErrUnavailable) || errors.Is(err, transport.ErrRefused)
+	if isWrongType(err) { // of another key than the session's: a script was broken off
+		nothing = false
+	}
 	if err = j.ofStore(err, key); j.ctx.Err() != nil {
 		err = errInterrupted
 	}

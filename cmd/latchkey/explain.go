@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -121,6 +122,7 @@ func (r *redis) ofConnection(err error) string {
 	const writeTLS = "write rediss or valkeys as the URL's scheme"
 	withTLS := r.option.TLSConfig != nil
 	_, tlsError := errors.AsType[tls.RecordHeaderError](err)
+	_, unknownAuthority := errors.AsType[x509.UnknownAuthorityError](err)
 	refused, isRefusal := errors.AsType[refusal](err)
 	switch {
 	case isTimeout(err):
@@ -144,6 +146,8 @@ func (r *redis) ofConnection(err error) string {
 			return "the server has closed the connection: perhaps Redis is at maxclients, or it refuses the certificate of --cert"
 		}
 		return "the server has closed the connection: perhaps Redis is at maxclients, or it wants a client's certificate: " + nameTheCert
+	case unknownAuthority:
+		return err.Error() + ": name its authority by --cacert"
 	case withTLS && strings.HasSuffix(err.Error(), "tls: certificate required"):
 		return "remote error: tls: certificate required: " + nameTheCert
 	case isClosed(err):
@@ -173,13 +177,15 @@ func (r *redis) ofReply(text string) string {
 	case text == "the redis role is not master": // in rueidis's words
 		return "the sentinels name a server that is no master: a failover is under way"
 	case strings.HasPrefix(text, "WRONGPASS"):
-		hint = ": it comes from " + redisVariable + " or --password-file"
+		hint = ": check the user and the password, in --redis, " + redisVariable + " or --password-file"
 	case strings.Contains(text, "NOPERM") && strings.Contains(text, "key"): // a store's advice may come first
 		hint = ": the user needs ~" + r.o.Prefix + "*; " + rightsPage + " has all rights that this program needs"
 	case strings.Contains(text, "NOPERM"):
 		hint = ": " + rightsPage + " has the rights that this program needs"
 	case isCrowded(text):
 		hint = ": stop a program that you can spare, then CLIENT LIST shows who uses them (" + pages + "store/SYMPTOMS.md#maxclients)"
+	case strings.HasPrefix(text, "WRONGTYPE"):
+		hint = ": another program has written one of Latchkey's keys, such as the list of a user's sessions"
 	case strings.HasPrefix(text, "LOADING"):
 		hint = ": wait until it has loaded its data"
 	}

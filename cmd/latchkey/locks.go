@@ -118,10 +118,8 @@ func (j *job) printLook(w io.Writer, seen look) {
 		if len(seen.Locks) < seen.Held {
 			fmt.Fprintf(w, "%s held; --limit 0 shows all\n", plural(int64(seen.Held), "session"))
 		}
-	case len(seen.Away) > 0:
-		fmt.Fprintln(w, j.noneHeld()+", as far as is known")
 	default:
-		fmt.Fprintln(w, j.noneHeld())
+		fmt.Fprintln(w, j.noneHeld()+asFarAsKnown(len(seen.Away) > 0))
 	}
 	printAway(w, seen.Away)
 }

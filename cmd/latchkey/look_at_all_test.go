@@ -51,6 +51,33 @@ func TestTheFirstLookShowsProgress(t *testing.T) {
 	}
 }
 
+// On a narrow terminal the bar is cut: it deletes only the line on which it stands.
+func TestTheProgressFits(t *testing.T) {
+	s, st := withRedis(t)
+	guests(t, st, 200)
+	terminal, end, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if err := pty.Setsize(end, &pty.Winsize{Rows: 10, Cols: 30}); err != nil {
+		t.Fatal(err)
+	}
+	c := calling(t, s.URL, "stats")
+	c.Stderr = end
+	if err := c.Run(); err != nil {
+		t.Error(err)
+	}
+	end.Close()
+	all, _ := io.ReadAll(terminal) // the error says that the other end is closed
+	for bar := range strings.SplitSeq(string(all), "\r") {
+		if n := len(strings.TrimSuffix(bar, "\x1b[K")); n > 29 {
+			t.Errorf("the bar has %d columns of 30: %q", n, bar)
+		}
+	}
+	contains(t, string(all), "[####")
+}
+
 // Without a total there is no bar, and the command works as in a pipe.
 func TestTheFirstLookWithoutATotal(t *testing.T) {
 	t.Parallel()

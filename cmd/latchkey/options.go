@@ -205,6 +205,9 @@ func (o *options) check(c *command) error {
 		if c.ids == many && id == fromInput && len(o.ids) == 1 && len(o.except) == 0 {
 			continue
 		}
+		if c.ids == many && id == fromInput && len(o.ids) > 1 {
+			return usage("- stands for all ids, which are read from stdin: it must be the only argument")
+		}
 		if !isID(id) {
 			return usage("%v", notAnID(id))
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 )
@@ -29,7 +30,8 @@ func (p *progress) set(seen int64) {
 		return
 	}
 	p.drawn = time.Now()
-	fmt.Fprintf(p.w, "\r%s", bar(seen, p.total, time.Since(p.begun)))
+	width, _ := sizeOf(p.w.(*os.File))
+	fmt.Fprintf(p.w, "\r%s", firstColumns(bar(seen, p.total, time.Since(p.begun)), width-1)) // a second line would stay
 }
 
 // end deletes the bar.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
@@ -32,8 +33,11 @@ func (o *options) read(getenv func(string) string) (err error) {
 		return err
 	}
 	if from == "--redis" && o.redis.Password+o.redis.Sentinel.Password != "" {
-		return usage("--redis has a password, which any user of this machine can see: "+
-			"put the URL into the environment's %s, or the password into a file for --password-file", redisVariable)
+		const seen = "--redis has a password, which any user of this machine can see: put the URL into the environment's " + redisVariable
+		if o.redis.Sentinel.Password != "" { // there is no file for it
+			return usage(seen)
+		}
+		return usage(seen + ", or the password into a file for --password-file")
 	}
 	if o.passwordFile != "" {
 		if o.redis.Password != "" {
@@ -79,6 +83,12 @@ func readKeys(from, file string) (keys [][]byte, _ error) {
 		key, err := hex.DecodeString(line)
 		if err != nil || len(key) < keyBytes {
 			return nil, usage("the file of keys: line %d of %s is not a key: a key has 64 or more hexadecimal digits", n, file)
+		}
+		if bytes.Count(key, key[:1]) == len(key) {
+			return nil, usage("the file of keys: line %d of %s is the same byte again and again: a key is random", n, file)
+		}
+		if slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(other, key) }) {
+			return nil, usage("the file of keys: line %d of %s repeats a key", n, file)
 		}
 		keys = append(keys, key)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/records"
 	"github.com/redis/rueidis"
 )
 
@@ -16,6 +17,8 @@ million sessions take most of a minute. With --limit it stops early.
 Keys that are made or deleted meanwhile may or may not be counted. If slots of
 a cluster move meanwhile, a line on stderr says so. ENDED and
 RENEWED are ids that were ended, or replaced by new ones, in the last minute.
+USERS are users with a list of sessions, perhaps without a session by now:
+users says who is logged in.
 `
 
 // memorySample: one in so many sessions is asked for its memory.
@@ -29,7 +32,7 @@ type tally struct {
 	Address       string   `json:"address,omitempty"`
 	Sessions      int64    `json:"sessions"`
 	Owned         int64    `json:"of_users"`       // sessions of users
-	Users         int64    `json:"users"`          // with sessions, now or a while ago
+	Users         int64    `json:"users"`          // who have a list of sessions, which outlives the last of these
 	Ended         int64    `json:"ended"`          // less than a minute ago
 	Renewed       int64    `json:"renewed"`        // ids that were replaced by others less than a minute ago
 	Held          int64    `json:"held"`           // sessions with a lock
@@ -149,9 +152,11 @@ func (s *survey) add(t *tally, n *node, keys []string) error {
 	return s.addRecords(t, n, records)
 }
 
+// reads is how many commands addRecords has for each record.
+const reads = 3
+
 // addRecords reads the heads, sizes and timeouts of records in one write.
 func (s *survey) addRecords(t *tally, n *node, keys []string) error {
-	const reads = 3
 	var commands [][]string
 	for _, key := range keys {
 		commands = append(commands, []string{"GETRANGE", key, "0", strconv.Itoa(headSize)}, []string{"STRLEN", key}, []string{"PTTL", key})
@@ -162,6 +167,10 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 		commands = append(commands, []string{"MEMORY", "USAGE", keys[i]})
 	}
 	replies := s.redis.doAll(s.ctx, n.client, commands)
+	ended, err := s.endedWithUser(n, keys, replies)
+	if err != nil {
+		return err
+	}
 	now := time.Now()
 	counted := make([]bool, len(keys)) // as sessions
 	for i, key := range keys {
@@ -169,7 +178,7 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 			break
 		}
 		before := t.Sessions
-		if err := s.addRecord(t, key, replies[reads*i:reads*i+reads], now); err != nil {
+		if err := s.addRecord(t, key, replies[reads*i:reads*i+reads], ended[key], now); err != nil {
 			return err
 		}
 		counted[i] = t.Sessions > before
@@ -185,8 +194,35 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 	return nil
 }
 
-// addRecord counts one record.
-func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, now time.Time) error {
+// endedWithUser returns the records of sessions that were ended with all of their user: the user's mark says so. Such records
+// stay as they are, and expire within a minute. So the marks of others need not be read.
+func (s *survey) endedWithUser(n *node, keys []string, replies []rueidis.RedisResult) (map[string]bool, error) {
+	var ending []int // of keys
+	var commands [][]string
+	for i, key := range keys {
+		_, id := s.parseKey(key)
+		tag, _, ofUser := strings.Cut(id, ".")
+		if left, err := replies[reads*i+2].AsInt64(); err == nil && ofUser && left <= time.Minute.Milliseconds() {
+			ending = append(ending, i)
+			commands = append(commands, []string{"GET", s.prefix + "{" + tag + "}.user"})
+		}
+	}
+	ended := make(map[string]bool)
+	for j, reply := range s.redis.doAll(s.ctx, n.client, commands) {
+		mark, err := reply.ToString()
+		if err != nil && !isGone(err) {
+			return nil, err
+		}
+		i := ending[j]
+		_, id := s.parseKey(keys[i])
+		text, _ := replies[reads*i].ToString()
+		ended[keys[i]] = !records.IsAlive(mark, id[tagLength+len("."):], epochIn(text))
+	}
+	return ended, nil
+}
+
+// addRecord counts one record. ended: its session was ended with all of the user.
+func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, ended bool, now time.Time) error {
 	_, id := s.parseKey(key)
 	text, err := replies[0].ToString()
 	switch {
@@ -210,7 +246,7 @@ func (s *survey) addRecord(t *tally, key string, replies []rueidis.RedisResult, 
 	case h.renewed:
 		t.Renewed++
 		return nil
-	case h.gone:
+	case h.gone, ended:
 		t.Ended++
 		return nil
 	case left < 0:

@@ -66,11 +66,15 @@ func (s *survey) print() error {
 	} else if len(s.away) == 0 && r.Users+r.Ended+r.Renewed+r.Held+r.Unreadable+r.Others == 0 {
 		fmt.Fprintf(s.out, "no key begins with %q; --prefix names another prefix, and the URL another database\n", s.prefix+"{")
 	}
+	them := "them"
+	if r.Unreadable == 1 {
+		them = "it"
+	}
 	for _, wrong := range []struct {
 		n    int64
 		what string
 	}{
-		{r.Unreadable, "cannot be read, since another program or version has written it; show ID says more: " + fewOf(r.UnreadableIDs, r.Unreadable)},
+		{r.Unreadable, "cannot be read, since another program or version has written " + them + "; show ID says more: " + fewOf(r.UnreadableIDs, r.Unreadable)},
 		{r.Endless, "without a timeout, since another program or an operator has removed it"},
 	} {
 		if wrong.n > 0 {

@@ -97,6 +97,22 @@ func TestStats(t *testing.T) {
 	contains(t, must(t, s.URL, "stats", "--limit", "10"), "stopped at --limit 10")
 }
 
+// Sessions that were ended with all of their user have ended, although their records stay for a minute. Others that expire
+// as soon have not.
+func TestStatsAfterTheEndOfAUser(t *testing.T) {
+	s, st := withRedis(t)
+	for i := range 3 {
+		login(t, st, "ann", "", i)
+	}
+	kept := login(t, st, "ann", "", 3)
+	soon := login(t, st, "bob", "", 0)
+	s.Do(t, "PEXPIRE", keyOf(soon), "50000")
+	contains(t, must(t, s.URL, "end", "--user", "ann", "--except", kept), "3 sessions ended")
+	if got := decoded[report](t, s.URL, "stats"); got.Sessions != 2 || got.Owned != 2 || got.Ended != 3 || got.Left.Largest < 1000 {
+		t.Errorf("%+v, with %+v left", got.tally, got.Left)
+	}
+}
+
 // Only the keys of one prefix are looked at, whatever characters it has.
 func TestStatsOfAPrefix(t *testing.T) {
 	s, other := withRedis(t)

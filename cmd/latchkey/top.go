@@ -18,8 +18,8 @@ With a million sessions in Redis one look takes about 20 seconds; the next
 follows a second later.
 A look sees only what is held at its moment, so the share is an estimate, and a
 session that is only held briefly appears after some looks.
-With --json each look is a line. On a terminal q ends it, too,
-unless TERM is dumb.
+With --json each look is a line. On a terminal q ends it, too, after the first
+look, unless TERM is dumb.
 `
 
 // top looks at the sessions again and again.
@@ -98,7 +98,7 @@ func (j *job) topPicture(r *ranking, gone []away, now time.Time) picture {
 	}
 	looks, period := r.period()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %s", headline(now, held, waiting), plural(int64(looks), "look"))
+	fmt.Fprintf(&b, "%s; %s", headline(now, held, waiting, gone), plural(int64(looks), "look"))
 	if looks > 1 {
 		fmt.Fprintf(&b, " in %s", roughly(period))
 	}

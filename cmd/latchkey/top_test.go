@@ -272,7 +272,7 @@ func TestTopOfACluster(t *testing.T) {
 		}
 	}
 	r := call(t, url, "top", "--count", "1")
-	contains(t, r.stdout, "1 look\n"+c.Nodes[0].Addr+"  away: connection refused\nSESSION ")
+	contains(t, r.stdout, ", as far as is known; 1 look\n"+c.Nodes[0].Addr+"  away: connection refused\nSESSION ")
 	if r.code != exitError || r.stderr != "" || len(lost) == 0 || len(report.Sessions) != n {
 		t.Errorf("%+v", r)
 	}

@@ -52,7 +52,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"end", "-", "--all"}, "end --all takes neither ids nor --user, nor --except\n"},
 		{[]string{"end", "ann"}, "is no session's id: an id has 22 bytes, or 28 if the session is a user's; for the sessions of a user, say end --user ann\n"},
 		{[]string{"end", secret}, "say end --user NAME\n"},
-		{[]string{"end", first, "-"}, "is no session's id"},
+		{[]string{"end", first, "-"}, "it must be the only argument\n"},
+		{[]string{"list", "-", first}, "it must be the only argument\n"},
 		{[]string{"end", "--user", "ann", "--except", "-"}, "is no session's id"},
 		{[]string{"end", "-", "--except", first}, "not both"},
 		{[]string{"show", "-"}, "is no session's id"},
@@ -75,7 +76,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--acl-user", ""}, "--acl-user must not be empty\n"},
 		{[]string{"doctor", "--prefix", "a{b}"}, "braces"},
 		{[]string{"doctor", "--redis", "redis://:" + secret + "@127.0.0.1"}, "--password-file"},
-		{[]string{"doctor", "--redis", "redis://127.0.0.1?master_set=x&sentinel_password=" + secret}, "any user of this machine can see"},
+		{[]string{"doctor", "--redis", "redis://127.0.0.1?master_set=x&sentinel_password=" + secret}, "any user of this machine can see: put the URL into the environment's LATCHKEY_REDIS\n"},
 		{[]string{"doctor", "--redis", "redis://" + secret + "@127.0.0.1"}, "a user without a password"},
 		{[]string{"doctor", "--redis", "redis://:" + secret + "%@127.0.0.1"}, "cannot be parsed"},
 		{[]string{"doctor", "--redis", "127.0.0.1:6379"}, "must begin with redis://"},
@@ -92,6 +93,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"doctor", "--keys-file", "a-" + secret + "_b-" + secret + "-_c-" + secret + "_d-" + secret + "_e-" + secret}, "--keys-file: no such file"},
 		{[]string{"doctor", "--keys-file", file(t, "# none\n")}, "has no key"},
 		{[]string{"doctor", "--keys-file", file(t, "# one\n"+secret+"\n")}, "line 2 of"},
+		{[]string{"doctor", "--keys-file", file(t, strings.Repeat("00", 32))}, "is the same byte again and again"},
+		{[]string{"doctor", "--keys-file", file(t, strings.Repeat("0001", 16)+"\n\n"+strings.Repeat("0001", 16))}, "line 3 of"},
 	} {
 		r := call(t, "redis://127.0.0.1:1", c.args...)
 		fails(t, r, exitUsage, c.want)

@@ -40,10 +40,7 @@ func (c *census) print() error {
 }
 
 func (c *census) printTotals() {
-	known := ""
-	if len(c.away) > 0 || c.unreadable > 0 || c.slotsMoved {
-		known = ", as far as is known"
-	}
+	known := asFarAsKnown(len(c.away) > 0 || c.unreadable > 0 || c.slotsMoved)
 	switch {
 	case c.users == 0:
 		fmt.Fprintf(c.out, "nobody is logged in%s\n", known)

@@ -10,8 +10,8 @@ const watchAbout = `Shows what locks shows, every second, until it is interrupte
 sessions in Redis one look takes about 20 seconds; the next follows a second
 later.
 While Redis does not reply it says so once, and tries again.
-With --json each look is a line. On a terminal q ends it, too,
-unless TERM is dumb.
+With --json each look is a line. On a terminal q ends it, too, after the first
+look, unless TERM is dumb.
 `
 
 func watch(j *job) error {
@@ -24,7 +24,7 @@ func watch(j *job) error {
 
 func (j *job) watchPicture(seen look, now time.Time) picture {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", headline(now, seen.Held, seen.waiting))
+	fmt.Fprintf(&b, "%s\n", headline(now, seen.Held, seen.waiting, seen.Away))
 	printAway(&b, seen.Away) // above the table, of which a small terminal shows only the first rows
 	switch {
 	case len(seen.Locks) > 0:
@@ -39,6 +39,14 @@ func (j *job) watchPicture(seen look, now time.Time) picture {
 }
 
 // headline begins a picture. Of all waiters, Redis knows only other processes, so the line says what it counts.
-func headline(now time.Time, held, waiting int) string {
-	return fmt.Sprintf("%s  %s held, %s waiting", moment(now), grouped(int64(held)), otherProcesses(waiting))
+func headline(now time.Time, held, waiting int, gone []away) string {
+	return fmt.Sprintf("%s  %s held, %s waiting%s", moment(now), grouped(int64(held)), otherProcesses(waiting), asFarAsKnown(len(gone) > 0))
+}
+
+// asFarAsKnown follows a number that does not contain everything.
+func asFarAsKnown(incomplete bool) string {
+	if incomplete {
+		return ", as far as is known"
+	}
+	return ""
 }
