@@ -13,10 +13,11 @@ type Options struct {
 	// time. Default 10 s, at least 1 ms.
 	Lease time.Duration
 	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at the end
-	// of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it. Leaving the queue may
-	// take a quarter of Timeout, if Redis does not reply. The first round trip has all of Timeout. Default 10 s. Wait is for a lock that is held, and not for an outage: a round trip
-	// that fails ends the wait of its caller. If Redis did not reply in time, that also ends the wait of the other
-	// callers of this process for that key.
+	// of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it. If Redis does not
+	// reply, leaving the queue may take a quarter of Timeout. The first round trip has all of Timeout. Default 10 s.
+	//
+	// Wait is for a lock that is held, and not for an outage: a round trip that fails ends the wait of its caller. If
+	// Redis did not reply in time, that also ends the wait of the other callers of this process for that key.
 	Wait time.Duration
 	// MaxHold is how long a lease is renewed. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
 	// or Lease if that is longer.
@@ -33,9 +34,10 @@ type Options struct {
 	// Policy is how to wait for a lock that another process holds. Default Poll.
 	Policy Policy
 	// Timeout bounds each round trip to Redis, including the wait for a connection. Default 2 s; with Redlock it is
-	// for each node, by default a fiftieth of Lease, at least 10 ms, but at most a quarter of Lease: set it if Lease is 1 or 2 s. With [New], set
-	// it to the timeout of the client: it bounds a client that is more patient, by the context of the round trip. If it
-	// is 0, the timeout of the client bounds each try, and a round trip is tried again for 2 s at most.
+	// for each node, by default a fiftieth of Lease, at least 10 ms, but at most a quarter of Lease: set it if Lease is 1
+	// or 2 s. With [New], set it to the timeout of the client: it bounds a client that is more patient, by the context of
+	// the round trip. If it is 0, the timeout of the client bounds each try, and a round trip is tried again for 2 s at
+	// most.
 	Timeout time.Duration
 	// Label describes what the locks are for. [WithLabel] overrides it.
 	Label string

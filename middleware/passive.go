@@ -12,9 +12,10 @@ import "net/http"
 // before the session is opened: see [Sessions.Exclusive].
 //
 // A passive request may change the session. The change is saved, and the time at which the session expires stays as it
-// was, unless the idle timeout is about as short as the store's Lease: see P12 in PROMISES.md. A session does not expire while a request holds it or waits for it, and a session that a passive request
-// begins, or gives a new ID, has its idle timeout from then on. In a passive request, [session.Session.Expires] returns
-// the latest time possible, as if the visitor were active now, and [session.Session.Touch] counts as use.
+// was, unless the idle timeout is about as short as the store's Lease: see P12 in PROMISES.md. A session does not expire
+// while a request holds it or waits for it. A session that a passive request begins, or gives a new ID, has its idle
+// timeout from then on. In a passive request, [session.Session.Expires] returns the latest time possible, as if the
+// visitor were active now, and [session.Session.Touch] counts as use.
 func (s *Sessions) Passive(next http.Handler) http.Handler {
 	if rt, ok := next.(*route); ok && rt.sessions == s {
 		return &route{s, rt.mode, true, rt.next}
