@@ -38,8 +38,9 @@ var (
 // Update does not log its error: log it.
 //
 // Update does not count as activity and does not extend the idle timeout, unless that is about as short as the store's
-// Lease: see P12 in PROMISES.md. The session does not expire while Update waits for it or holds it. If f takes longer than MaxHold, the session is not saved.
-// Session.Expires cannot know when the visitor was last active, and returns the latest time possible.
+// Lease: see P12 in PROMISES.md. The session does not expire while Update waits for it or holds it. If f takes longer
+// than MaxHold, the session is not saved. Session.Expires cannot know when the visitor was last active, and returns the
+// latest time possible.
 //
 // If the session is ended while Update holds it, ctx does not end, unless it is the context of a handler that has opened
 // the session. Nothing is saved then.
