@@ -72,6 +72,9 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (co
 	return c, nil
 }
 
+// mostWrites of a check need about half a gigabyte.
+const mostWrites = 10_000
+
 // validate returns the first rule that c breaks.
 func (c config) validate() error {
 	switch {
@@ -81,6 +84,8 @@ func (c config) validate() error {
 		return fmt.Errorf("-lock is %q: it must be one of %s; with -check also %s", c.lock, strings.Join(locks, ", "), lockAll)
 	case c.checks && c.check <= 0:
 		return fmt.Errorf("-check is %d: it must be a number of writes, such as 100; without -check the demo serves its page", c.check)
+	case c.check > mostWrites:
+		return fmt.Errorf("-check is %d: it must be at most %d, since all of the writes wait at once", c.check, mostWrites)
 	case c.work < 0:
 		return fmt.Errorf("-work is %v: it must not be negative", c.work)
 	case len(c.redisURLs) > 1 && !c.usesRedlock():

@@ -86,6 +86,7 @@ func TestWrongFlags(t *testing.T) {
 		"-lock redlock -lease 1ms":       "-lease is 1ms: -lock redlock needs at least 10ms",
 		"-work -1s":                      "-work is -1s",
 		"-check -1":                      "-check is -1",
+		"-check 10001":                   "-check is 10001: it must be at most 10000",
 		"-check 0":                       "-check is 0: it must be a number of writes",
 		"-key abcd":                      "-key must be at least 32 bytes",
 		"-key " + demotest.Key + ",abcd": "-key must be at least 32 bytes",

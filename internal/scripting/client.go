@@ -50,8 +50,11 @@ func (r *Runner) stray(resets int64) (err error) {
 	return fmt.Errorf("%w: %w", transport.ErrUnavailable, errStray)
 }
 
-// IsCluster reports whether Redis is a cluster, and the client knows clusters.
-func (r *Runner) IsCluster() bool { return r.cluster != nil && r.cluster.IsCluster() }
+// IsCluster reports whether Redis is a cluster, and the client knows clusters. It is false if the client panics.
+func (r *Runner) IsCluster() (is bool) {
+	defer func() { _ = recover() }()
+	return r.cluster != nil && r.cluster.IsCluster()
+}
 
 // Subscribe calls the client's Subscribe.
 func (r *Runner) Subscribe(ctx context.Context, channel string) (_ transport.Subscription, err error) {

@@ -16,7 +16,7 @@ type broken struct{}
 
 func (broken) Do(context.Context, string, ...transport.Command) ([]any, error) { panic("a bug") }
 func (broken) Reset()                                                          { panic("a bug") }
-func (broken) IsCluster() bool                                                 { return false }
+func (broken) IsCluster() bool                                                 { panic("a bug") }
 func (broken) Receive() (string, error)                                        { panic("a bug") }
 func (broken) Close() error                                                    { panic("a bug") }
 

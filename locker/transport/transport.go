@@ -87,7 +87,8 @@ type Client interface {
 // lock's key.
 type ClusterClient interface {
 	Client
-	// IsCluster reports whether Redis is a cluster. It is called after a round trip has succeeded.
+	// IsCluster reports whether Redis is a cluster. As long as that is not known, it returns false. It may be called at any
+	// time, also before the first round trip.
 	IsCluster() bool
 	// SubscribeShard is Subscribe, by SSUBSCRIBE, at the node that has the slot of the channel. Receive fails
 	// with ErrMoved when the slot has moved to another node.
