@@ -22,9 +22,10 @@ import (
 //   - To release, DEL it, unless it is stale: then it may belong to another holder.
 //
 // Here each of these is one script. Still, programs that take the lock step by step may change the value of a
-// winner, as timestamp.lua explains. A note in a second key identifies the winner: in {<key>}.owner, or in <key>:owner
-// if the key has a hash tag. Other programs need not know that key. Until the winner extends its lease, the lock may end
-// when a loser's lease would. So all programs should use leases of about the same length.
+// winner, as timestamp.lua explains. A note in a second key identifies the winner. That key is {<key>}.owner or, if
+// the key has a hash tag, <key>:owner; noteKey has a third form for keys with other braces. Other programs need not
+// know it. Until the winner extends its lease, the lock may end when a loser's lease would. So all programs should use
+// leases of about the same length.
 //
 // Redis's clock counts, so the clocks of hosts need not agree. To share a lock with programs that write the
 // time of their own host, set Options.LocalClock. No clock may jump, since the lock expires when a clock says

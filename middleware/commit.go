@@ -31,13 +31,9 @@ type commit struct {
 func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
 	rq.mu.Lock()
-	noted := false
 	defer func() {
-		switch {
-		case rq.hold != nil: // it failed, or panicked
+		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
-		case !noted:
-			rq.seen.released()
 		}
 		rq.unlockAndCallHooks()
 		if by != handlerEnd {
@@ -56,7 +52,6 @@ func (rq *request) commit(by string, begins bool) error {
 			rq.err = err
 			region.end()
 			rq.seen.committed(c.do, err, rq.hold != nil)
-			noted = true
 			if late := rq.late.Load(); late != nil && err == nil { // a change that is not stored, and whose error is the response
 				rq.seen.failed(*late)
 			}

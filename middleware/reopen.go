@@ -47,10 +47,12 @@ func (rq *request) ReopenSession(ctx context.Context) error {
 	if !rq.committed {
 		return session.ErrOpen
 	}
+	// Then Reopen fails with the error that is the response anyway, and is logged with it.
+	failed := rq.late.Load() != nil || rq.err != nil && rq.err != errAbandoned && !rq.begun
 	err := rq.reopen(ctx)
 	if err != nil {
 		err = fmt.Errorf("middleware: Reopen: %w", err)
-		if rq.late.Load() == nil && (rq.err == nil || rq.begun) { // otherwise the error is the response, and is logged with it
+		if !failed {
 			rq.logFailure(err)
 		}
 	}

@@ -319,6 +319,33 @@ func TestACommitThatFailsIsOneLine(t *testing.T) {
 	}
 }
 
+// A Reopen that fails for a reason of its own is a line, also if the session was changed meanwhile.
+func TestAReopenThatFailsIsALineBesideALateChange(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		flushed, held := make(chan struct{}), make(chan struct{})
+		handle(mux, "/late", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			must(t, http.NewResponseController(w).Flush())
+			close(flushed)
+			<-held
+			time.AfterFunc(time.Second, func() { s.Set("n", 5) })
+			if err := s.Reopen(req.Context()); !errors.Is(err, store.ErrTimeout) {
+				t.Errorf("Reopen = %v", err)
+			}
+		})
+		s, v := begun(t, r, middleware.Options{LockWait: 5 * time.Second}, mux)
+		late := v.start(s.URL + "/late")
+		<-flushed
+		free := v.hold(s.URL + "/pause")
+		close(held)
+		<-late
+		free()
+		if n, m := len(s.log.Lines("kind=late")), len(s.log.Lines("kind=timeout", "Reopen")); n != 1 || m != 1 {
+			t.Errorf("%d lines of the change, %d of the wait, want one each:\n%s", n, m, s.log)
+		}
+	})
+}
+
 // If Reopen is not possible, it returns a clear error, and nothing is lost.
 func TestReopenWhereItCannotBe(t *testing.T) {
 	t.Parallel()

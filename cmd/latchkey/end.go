@@ -111,6 +111,8 @@ func (j *job) endOne(st *store.Store, id string) error {
 		return cmp.Or(why, fmt.Errorf("session %s: it was ended before", id))
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
+	case isWrongType(err): // perhaps of the user's list, which the script uses last
+		return fmt.Errorf("%w: perhaps it is ended", j.ofStore(err, j.recordKey(id)))
 	default:
 		return j.ofEnd(err, j.recordKey(id), "it is ended")
 	}
@@ -120,9 +122,6 @@ func (j *job) endOne(st *store.Store, id string) error {
 // it also says what may have happened.
 func (j *job) ofEnd(err error, key, perhaps string) error {
 	nothing := !errors.Is(err, store.ErrUnavailable) || errors.Is(err, transport.ErrRefused)
-	if isWrongType(err) { // of another key than the session's: a script was broken off
-		nothing = false
-	}
 	if err = j.ofStore(err, key); j.ctx.Err() != nil {
 		err = errInterrupted
 	}

@@ -195,7 +195,8 @@ func (s *survey) addRecords(t *tally, n *node, keys []string) error {
 }
 
 // endedWithUser returns the records of sessions that were ended with all of their user: the user's mark says so. Such records
-// stay as they are, and expire within a minute. So the marks of others need not be read.
+// stay as they are, and expire within a minute, unless the process that has ended them was killed then. So the marks of
+// others are not read.
 func (s *survey) endedWithUser(n *node, keys []string, replies []rueidis.RedisResult) (map[string]bool, error) {
 	var ending []int // of keys
 	var commands [][]string
@@ -210,7 +211,10 @@ func (s *survey) endedWithUser(n *node, keys []string, replies []rueidis.RedisRe
 	ended := make(map[string]bool)
 	for j, reply := range s.redis.doAll(s.ctx, n.client, commands) {
 		mark, err := reply.ToString()
-		if err != nil && !isGone(err) {
+		switch {
+		case isWrongType(err), hasMoved(err): // so it is not known
+			continue
+		case err != nil && !rueidis.IsRedisNil(err):
 			return nil, err
 		}
 		i := ending[j]

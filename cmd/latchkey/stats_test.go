@@ -111,6 +111,11 @@ func TestStatsAfterTheEndOfAUser(t *testing.T) {
 	if got := decoded[report](t, s.URL, "stats"); got.Sessions != 2 || got.Owned != 2 || got.Ended != 3 || got.Left.Largest < 1000 {
 		t.Errorf("%+v, with %+v left", got.tally, got.Left)
 	}
+	s.Do(t, "DEL", "latchkey:{"+tagOf(soon)+"}.user")
+	s.Do(t, "LPUSH", "latchkey:{"+tagOf(soon)+"}.user", "junk") // so nothing is known
+	if got := decoded[report](t, s.URL, "stats"); got.Sessions != 2 || got.Ended != 3 {
+		t.Errorf("beside a foreign mark: %+v", got.tally)
+	}
 }
 
 // Only the keys of one prefix are looked at, whatever characters it has.

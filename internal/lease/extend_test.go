@@ -205,6 +205,15 @@ func TestExtendLeavesWithItsContext(t *testing.T) {
 	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
 		go func() { wantError(t, l.Extend(t.Context(), time.Minute), nil) }()
 		synctest.Wait()
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("Extend without a context does not panic")
+				}
+			}()
+			var none context.Context
+			_ = l.Extend(none, s) // leaves no mutex locked, and unlocks none twice
+		}()
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), s/2)
 		defer cancel()

@@ -110,13 +110,14 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 
 // waitForExtension waits until no extension is under way, or ctx ends. It is called with mu held, and gives mu up meanwhile.
 func (l *Lease) waitForExtension(ctx context.Context) error {
+	done := ctx.Done() // if ctx is nil, this panics while mu is held, as whoever unlocks it expects
 	for l.extending != nil {
 		over := l.extending
 		l.mu.Unlock()
 		select {
 		case <-over:
 			l.mu.Lock()
-		case <-ctx.Done():
+		case <-done:
 			l.mu.Lock()
 			return fmt.Errorf("%w: %w: %w", ErrUnavailable, transport.ErrRefused, context.Cause(ctx))
 		}
