@@ -160,6 +160,33 @@ func TestAnOptimisticWaitIsObserved(t *testing.T) {
 	})
 }
 
+// A Commit of the first run, which was discarded, does not end the hold of the second run.
+func TestADiscardedRunEndsNoHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w, mux := &witness{}, app()
+		var discarded *session.Session
+		conflict := func() {}
+		handle(mux, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			if discarded == nil {
+				discarded = s
+				conflict()
+			} else {
+				_ = discarded.Commit(req.Context())
+				time.Sleep(2 * time.Second)
+			}
+			add(s)
+		})
+		o := middleware.Options{Observers: []middleware.Observer{w}, Mode: byPath(map[string]middleware.Mode{"/twice": middleware.Optimistic})}
+		s, v := begun(t, r, o, mux)
+		conflict = func() { with(t, v.cookies(s)...).get(s.URL+"/add").want(t, 200, "2") }
+		v.get(s.URL+"/twice").want(t, 200, "")
+		all := requestsIn(w.takeAll())
+		if e := all[len(all)-1]; e.Route != "/twice" || e.Runs != 2 || e.Held != 2*time.Second {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
 // The beginning, the new IDs and the end of each session are told once, whoever has ended it. The event of the end
 // says how it has ended. MaxSessions calls Hooks.End as well.
 func TestTheLivesOfSessionsAreObserved(t *testing.T) {
