@@ -50,6 +50,7 @@ func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult 
 // overtaken marks the requests that were refused with a 409 while another one was under way that ends the session or
 // moves its id. A holder that has lost its lock may find its session ended when it commits. So may a logout, if the request
 // before has passed the session on to it, and another logout ends the session before what that one has changed is stored.
+// After a logout with an old cookie, a request may come a little later: see lent.
 func overtaken(operations []porcupine.Operation) []porcupine.Operation {
 	marked := slices.Clone(operations)
 	for i, op := range operations {
@@ -58,9 +59,13 @@ func overtaken(operations []porcupine.Operation) []porcupine.Operation {
 			continue
 		}
 		for j, other := range operations {
-			by := other.Input.(Operation).What
-			ends := by == Logout || by == Login && (what.What == Write || what.What == Read || what.What == Login && other.Return != never)
-			what.overtaken = what.overtaken || ends && j != i && other.Call < op.Return && op.Call < other.Return
+			in := other.Input.(Operation)
+			ends := in.What == Logout || in.What == Login && (what.What == Write || what.What == Read || what.What == Login && other.Return != never)
+			call := op.Call
+			if in.What == Logout && isMembers(in.Cookie) && in.Cookie != what.Cookie {
+				call -= lent
+			}
+			what.overtaken = what.overtaken || ends && j != i && other.Call < op.Return && call < other.Return
 		}
 		marked[i].Input = what
 	}

@@ -50,11 +50,13 @@ func (v *Visitor) Summary() Summary {
 	return s
 }
 
+// lent is for how long after a logout with an old cookie a process may once more lend the session, if that has no user. Such a
+// logout does not wait for requests.
+const lent = int64(time.Second)
+
 // endedUnderWay returns how many requests without a response were under way beside a logout with an old cookie of
-// their session, or came just after it. Such a logout does not wait for requests. After its end, a process may
-// once more lend a session without a user.
+// their session, or came just after it.
 func (v *Visitor) endedUnderWay() (n int) {
-	const lent = int64(time.Second)
 	for _, s := range v.sessions() {
 		for _, failed := range s.silent {
 			if slices.ContainsFunc(s.operations, func(op porcupine.Operation) bool {
