@@ -221,3 +221,39 @@ func TestARepeatedStartAdoptsNoID(t *testing.T) {
 		v.get(s.URL+"/get").want(t, 200, "7")
 	})
 }
+
+// P4: If another process ends a guest's session while a request holds it, the request behind it in line may come later, and
+// still be lent the session: it is refused as well, also if it is a navigation. A user's session is not lent.
+func TestAGuestsSessionIsLentAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"guest": 409, "user": 200} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			mux := app()
+			handle(mux, "/user", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Login("ann") })
+			here, v := begun(t, r, middleware.Options{}, mux)
+			elsewhere := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+			if name == "user" {
+				v.post(here.URL+"/user").want(t, 200, "")
+			}
+			id := v.get(here.URL + "/id").body
+			free := v.hold(here.URL + "/pause")
+			must(t, elsewhere.sessions.End(t.Context(), id))
+			time.Sleep(time.Millisecond) // without it, both would come at one moment of the fake time
+			behind := make(chan answer)
+			next := with(t, v.cookies(here)...)
+			go func() { behind <- next.do(navigation(t, here.URL+"/add")) }()
+			synctest.Wait()
+			free().want(t, 409, "*")
+			(<-behind).want(t, status, "*")
+			next.do(navigation(t, here.URL+"/add")).want(t, 200, "*")
+		})
+	}
+}
+
+func navigation(t *testing.T, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	must(t, err)
+	req.Header.Set("Sec-Fetch-Mode", "navigate")
+	return req
+}

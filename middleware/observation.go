@@ -102,7 +102,7 @@ func (o *observation) tell() {
 	case !n.heldSince.IsZero():
 		o.mu.Unlock()
 	default:
-		kept := n.take()
+		kept := n.takeKept()
 		o.mu.Unlock()
 		o.sessions.tell(lasting{o}, kept, o.sessions.backlogs)
 	}

@@ -66,9 +66,9 @@ func (n *notes) exchange(x records.Exchange) *ExchangeEvent {
 	return e
 }
 
-// take returns copies of the events that were kept, and keeps no more. The notes may be another request's before all copies
+// takeKept returns copies of the events that were kept, and keeps no more. The notes may be another request's before all copies
 // are told.
-func (n *notes) take() []Event {
+func (n *notes) takeKept() []Event {
 	taken := make([]Event, len(n.kept))
 	for i, e := range n.kept {
 		taken[i] = e.Clone()

@@ -47,12 +47,11 @@ func (rq *request) ReopenSession(ctx context.Context) error {
 	if !rq.committed {
 		return session.ErrOpen
 	}
-	// Then Reopen fails with the error that is the response anyway, and is logged with it.
-	failed := rq.late.Load() != nil || rq.err != nil && rq.err != errAbandoned && !rq.begun
+	isResponse := rq.responseError() != nil && rq.err != errAbandoned
 	err := rq.reopen(ctx)
 	if err != nil {
 		err = fmt.Errorf("middleware: Reopen: %w", err)
-		if !failed {
+		if !isResponse { // which is logged by itself
 			rq.logFailure(err)
 		}
 	}
@@ -103,14 +102,21 @@ func (rq *request) reopen(ctx context.Context) error {
 
 // closedForGood returns why the session must not be opened again.
 func (rq *request) closedForGood() error {
+	err := rq.responseError()
+	if err == nil && rq.origin == ended {
+		err = gone("session " + rq.identity.knownID() + " was ended by this request")
+	}
+	return err
+}
+
+// responseError returns the error that the response tells, or nil if it is not known yet that there will be one.
+func (rq *request) responseError() error {
 	late := rq.late.Load()
 	switch {
-	case late != nil: // the response says that a change is lost
+	case late != nil: // a change is lost
 		return *late
 	case rq.err != nil && !rq.begun:
 		return fmt.Errorf("after a commit that failed: %w", rq.err)
-	case rq.origin == ended:
-		return gone("session " + rq.identity.knownID() + " was ended by this request")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "request.method").False("strings.ContainsFunc(method, isNoLetter)")),
 		seenBy(tests("middleware", "TestAMethodIsNoRoute"))},
 	{"P17", "an event is changed while it is told",
-		edits(overlay.In("middleware", "notes.take").Replace("e.Clone()", "e")),
+		edits(overlay.In("middleware", "notes.takeKept").Replace("e.Clone()", "e")),
 		seenBy(tests("middleware", "TestAnEventIsValidUntilItIsTold"))},
 	{"P17", "what was kept is told while the session is held again",
 		edits(overlay.In("middleware", "observation.tell").False("!n.heldSince.IsZero()")),

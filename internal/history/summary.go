@@ -50,8 +50,8 @@ func (v *Visitor) Summary() Summary {
 	return s
 }
 
-// lent is for how long after a logout with an old cookie a process may once more lend the session, if that has no user. Such a
-// logout does not wait for requests.
+// lent is for how long after a logout with an old cookie a process may once more pass the session on, if that has no user.
+// Such a logout does not wait for requests.
 const lent = int64(time.Second)
 
 // endedUnderWay returns how many requests without a response were under way beside a logout with an old cookie of

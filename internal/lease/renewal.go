@@ -108,7 +108,8 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// waitForExtension waits until no extension is under way, or ctx ends. It is called with mu held, and gives mu up meanwhile.
+// waitForExtension waits until no extension is under way, or ctx ends: only that is an error. It is called with mu held,
+// and gives mu up meanwhile.
 func (l *Lease) waitForExtension(ctx context.Context) error {
 	done := ctx.Done() // if ctx is nil, this panics while mu is held, as whoever unlocks it expects
 	for l.extending != nil {

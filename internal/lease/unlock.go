@@ -103,7 +103,7 @@ func (l *Lease) stop(cool bool) (token string, held, again bool) {
 		l.locks.CancelAlarm(&l.alarm)
 	}
 	if cool { // an extension that is under way would replace the cool-down
-		_ = l.waitForExtension(context.Background())
+		_ = l.waitForExtension(context.Background()) // which does not end
 	}
 	return l.term.Token, held, false
 }
