@@ -1,6 +1,7 @@
 package goredisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,27 +91,33 @@ func exchange(ctx context.Context, server *redis.Client, commands []transport.Co
 	for _, command := range commands {
 		_ = pipeline.Process(ctx, once{redis.NewCmd(ctx, command...)}) // only queues the command
 	}
-	cmds, err := pipeline.Exec(ctx)
-	replies, read := make([]any, len(cmds)), err == nil
+	cmds, why := pipeline.Exec(ctx)
+	replies, missing := make([]any, len(cmds)), 0
 	for i, cmd := range cmds {
 		reply, err := cmd.(once).Result()
 		refusal, isRefusal := errors.AsType[redis.Error](err)
 		switch {
+		case err == nil && reply == nil: // go-redis has not read a reply, and why says the reason
+			missing++
 		case err == nil:
 			replies[i] = reply
 		case errors.Is(err, redis.Nil):
-			read = true
 		case isRefusal:
-			replies[i], read = refusal, true
+			replies[i] = refusal
 		default:
 			return nil, failed(err)
 		}
 	}
-	if !read { // no command has failed: Redis has refused the greeting or the password
-		return nil, refused(err)
+	switch {
+	case missing == 0: // even if a hook has failed afterwards
+		return replies, nil
+	case missing == len(cmds): // no command has failed: a hook has, or Redis has refused the greeting or the password
+		return nil, refused(cmp.Or(why, errSkipped))
 	}
-	return replies, nil
+	return nil, failed(cmp.Or(why, errSkipped))
 }
+
+var errSkipped = errors.New("a hook has not sent all commands")
 
 // failed returns the error of a round trip without replies. Without a connection nothing was sent.
 func failed(err error) error {
