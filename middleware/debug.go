@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
@@ -184,7 +183,7 @@ func reportOf(all []Request, now time.Time) debugReport {
 		}
 		in := &report.Sessions[last]
 		in.Requests = append(in.Requests, debugRequest{
-			State: r.State, Label: excerpt.Of(r.Label), Process: excerpt.Of(r.Process), // others have chosen these
+			State: r.State, Label: r.Label, Process: r.Process,
 			Since: r.Since.UTC(), Seconds: max(0, now.Sub(r.Since).Seconds()), // another host's clock may be ahead
 		})
 		in.add(r.State)

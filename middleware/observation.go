@@ -125,9 +125,12 @@ func (o *observation) finish() {
 	e := &n.event
 	if !e.Acquired.IsZero() || e.Began || len(e.Holds) > 0 || e.Err != nil || e.UnknownKey+e.Refused > 0 || rq.cameWithAny() {
 		if rq != nil {
-			e.describe(rq)
+			e.describe(rq, n.wasOpen)
 		}
 		if o.task != nil {
+			if len(e.Holds) == 0 { // no wait has logged it
+				trace.Log(o.Context, "session", e.Session)
+			}
 			trace.Log(o.Context, "label", e.Label)
 		}
 		e.Runs, e.Done = o.ran, n.now()
@@ -147,10 +150,10 @@ func (rq *request) cameWithAny() bool {
 	return rq.came != [roles]bool{}
 }
 
-// describe notes which request it was, when that request is over.
-func (e *RequestEvent) describe(rq *request) {
+// describe notes which request it was, when that request is over, and whether it has opened a stored session.
+func (e *RequestEvent) describe(rq *request, wasOpen bool) {
 	id, route := rq.identity.known()
-	if e.Session != "" || e.Began || e.Err != nil { // otherwise the ID was only drawn, and nothing is stored under it
+	if wasOpen || e.Began || e.Err != nil { // otherwise the ID was only drawn, and nothing is stored under it
 		e.Session = id
 	}
 	e.Method, e.Route = rq.method(), route

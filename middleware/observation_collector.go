@@ -77,24 +77,6 @@ func (o *observation) passOn(e Event) {
 	}
 }
 
-// Waited implements records.Collector.
-func (o *observation) Waited(w records.Wait) {
-	n := o.lock()
-	if n == nil {
-		return
-	}
-	e := &n.event
-	if len(e.Holds) == 0 { // what counts is what it found when it first asked for the lock
-		e.Queue, e.Behind, e.BehindProcess = w.Ahead, w.Behind, w.Process
-	}
-	n.wait = w
-	e.Passed = e.Passed || w.Passed
-	if w.Bytes > 0 {
-		e.Bytes = w.Bytes
-	}
-	o.mu.Unlock()
-}
-
 // Sized implements records.Collector.
 func (o *observation) Sized(bytes int) {
 	if n := o.lock(); n != nil {

@@ -17,11 +17,11 @@ import (
 type notes struct {
 	kept      []Event
 	keeping   bool      // events are kept
+	wasOpen   bool      // the request has opened a stored session
 	heldSince time.Time // since when the request holds its session; zero: it does not
 	holdTask  *trace.Task
-	wait      records.Wait // for the lock, that is being told
-	tripsThen int          // event.RoundTrips when the request acquired the lock
-	stored    time.Time    // when the reply to a commit came, if that was the last exchange of this hold
+	tripsThen int       // event.RoundTrips when the request acquired the lock
+	stored    time.Time // when the reply to a commit came, if that was the last exchange of this hold
 	event     RequestEvent
 
 	// Room, so that nearly all requests need no further memory.
@@ -93,28 +93,34 @@ func (o *observation) updates(id string) {
 	}
 }
 
-// waited notes that the request, by its label, has waited for the lock. inVain is why the lock was not acquired, or
-// nil.
-func (o *observation) waited(label string, d time.Duration, inVain error, now time.Time) {
+// waited notes that the request, by its label, has waited for the lock, and what it has found. inVain is why the lock was
+// not acquired, or nil.
+func (o *observation) waited(label string, d time.Duration, found records.Wait, inVain error, now time.Time) {
 	n := o.lock()
 	if n == nil {
 		return
 	}
+	e := &n.event
 	now = n.at(now)
-	n.event.Label, n.event.Waited = label, n.event.Waited+d
+	h := Hold{Asked: now.Add(-d), Queue: found.Ahead, Behind: found.Behind, BehindProcess: found.Process}
+	if len(e.Holds) == 0 {
+		e.Queue, e.Behind, e.BehindProcess = h.Queue, h.Behind, h.BehindProcess
+	}
+	e.Label, e.Waited, e.Passed = label, e.Waited+d, e.Passed || found.Passed
+	if found.Bytes > 0 {
+		e.Bytes = found.Bytes
+	}
 	n.stored = time.Time{} // by an earlier hold
-	h := Hold{Asked: now.Add(-d), Queue: n.wait.Ahead, Behind: n.wait.Behind, BehindProcess: n.wait.Process}
-	n.wait = records.Wait{}
 	if inVain == nil {
-		h.Acquired, n.tripsThen = now, n.event.RoundTrips
+		h.Acquired, n.tripsThen = now, e.RoundTrips
 		o.holds(n, now)
 	} else {
 		h.Released, h.Kind = now, ruleOf(inVain).kind
 	}
-	if all := n.event.Holds; len(all) == maxHolds {
+	if all := e.Holds; len(all) == maxHolds {
 		all[maxHolds-1] = h
 	} else {
-		n.event.Holds = append(all, h)
+		e.Holds = append(all, h)
 	}
 	o.mu.Unlock()
 }
@@ -139,8 +145,8 @@ func (o *observation) holds(n *notes, since time.Time) {
 	}
 }
 
-// opened notes that the session with this id is open. If from is none, nothing is stored yet.
-func (o *observation) opened(id string, from origin) {
+// opened notes that the session is open. If from is none, nothing is stored yet.
+func (o *observation) opened(from origin) {
 	n := o.lock()
 	if n == nil {
 		return
@@ -153,10 +159,7 @@ func (o *observation) opened(id string, from origin) {
 	if from == none {
 		return
 	}
-	n.event.Session = id
-	if o.task != nil && len(n.event.Holds) == 0 { // no wait has logged it
-		trace.Log(o.Context, "session", id)
-	}
+	n.wasOpen = true
 	if !n.event.Acquired.IsZero() {
 		return
 	}

@@ -26,8 +26,8 @@ func TestWithoutObserversNothingIsAllocated(t *testing.T) {
 		_ = rq.storeContext()
 		region := rq.seen.region("wait")
 		region.end()
-		rq.seen.waited("GET /", time.Second, nil, time.Time{})
-		rq.seen.opened("id", locked)
+		rq.seen.waited("GET /", time.Second, records.Wait{}, nil, time.Time{})
+		rq.seen.opened(locked)
 		rq.seen.cameWith(1, 1)
 		rq.seen.foundDead(1)
 		rq.seen.committed(save, nil, true)
@@ -56,7 +56,7 @@ func TestNothingIsToldWhileTheSessionIsHeld(t *testing.T) {
 	}
 	o := s.observe(t.Context(), time.Now())
 	o.Exchanged(records.Exchange{Command: "GET"})
-	o.waited("GET /", time.Second, nil, time.Now())
+	o.waited("GET /", time.Second, records.Wait{}, nil, time.Now())
 	o.tell()
 	if told != 0 {
 		t.Errorf("%d events were told", told)
@@ -105,12 +105,12 @@ func TestTimesOfAnObservation(t *testing.T) {
 				t.Errorf("%s after %v, want %d s", what, got, seconds)
 			}
 		}
-		acquire := func() { o.waited("GET /", 0, nil, time.Now()) }
+		acquire := func() { o.waited("GET /", 0, records.Wait{}, nil, time.Now()) }
 
 		exchange(0)
 		acquire()
 		time.Sleep(time.Second)
-		o.opened("id", locked)
+		o.opened(locked)
 		want("acquired", e.Acquired, 1)
 		exchange(1)
 		time.Sleep(time.Second)
@@ -132,7 +132,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 		acquire()
 		exchange(0) // claims the session
 		time.Sleep(time.Second)
-		o.opened("id", locked)
+		o.opened(locked)
 		want("claimed", e.Acquired, 9)
 	})
 }
@@ -141,7 +141,7 @@ func TestTimesOfAnObservation(t *testing.T) {
 func TestHeldBetweenTwoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observation{Context: t.Context(), notes: &notes{event: RequestEvent{Arrived: time.Now()}}}
-		o.waited("GET /", 0, nil, time.Now())
+		o.waited("GET /", 0, records.Wait{}, nil, time.Now())
 		for range 2 {
 			time.Sleep(time.Second)
 			o.released()

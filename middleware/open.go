@@ -71,7 +71,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	rq.session = opened
 	if err == nil {
-		rq.seen.opened(rq.identity.knownID(), rq.origin)
+		rq.seen.opened(rq.origin)
 		for _, old := range o.gaveWay {
 			rq.addEvent(endOf(old, "gave_way"))
 		}
@@ -164,14 +164,14 @@ func (o *opening) whyGone(id string) error {
 // returns a hold together with the error.
 func (s *Sessions) take(ctx context.Context, id string, t records.Terms, seen *observation) (_ *records.Hold, now time.Time, _ error) {
 	began, region := time.Now(), seen.wait(id)
-	hold, err := s.store.Take(ctx, id, t)
+	hold, found, err := s.store.Take(ctx, id, t)
 	now = time.Now()
 	region.end()
 	inVain := err
 	if hold != nil {
 		inVain = nil
 	}
-	seen.waited(t.Label, now.Sub(began), inVain, now)
+	seen.waited(t.Label, now.Sub(began), found, inVain, now)
 	return hold, now, err
 }
 

@@ -96,7 +96,7 @@ func (rq *request) reopen(ctx context.Context) error {
 		rq.logFailure(rq.err)
 	}
 	rq.committed, rq.err = false, nil
-	rq.seen.opened(rq.identity.knownID(), rq.origin)
+	rq.seen.opened(rq.origin)
 	return nil
 }
 

@@ -132,7 +132,7 @@ func TestEachReopenMayWait(t *testing.T) {
 		const wait = 300 * time.Millisecond
 		handle(mux, "/again", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
-			h, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
+			h, _, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
 			must(t, err)
 			if err := s.Reopen(req.Context()); !errors.Is(err, store.ErrTimeout) || middleware.Status(err) != 503 {
 				t.Errorf("Reopen = %v", err)
@@ -413,7 +413,7 @@ func reopenEndsWithTheHandler(t *testing.T, derived func(context.Context) contex
 		st := store.New(r.Pool(t, 4), store.Options{})
 		handle(mux, "/leave", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
 			must(t, s.Commit(req.Context()))
-			h, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
+			h, _, err := records.Of(st).Take(t.Context(), s.ID(), records.Terms{})
 			must(t, err)
 			holding <- h
 			go func() {

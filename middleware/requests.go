@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/records"
 )
 
@@ -88,7 +89,7 @@ func (s *Sessions) requests() (all []Request) {
 // requests returns the requests that have their session open. Several of one session may have "holds", see holdersAmong.
 func (w *watch) requests() (all []Request) {
 	for _, e := range w.all() {
-		r := Request{Session: e.id, State: stateOpen, Label: e.rq.route(), Since: e.rq.identity.arrived}
+		r := Request{Session: e.id, State: stateOpen, Label: excerpt.Label(e.rq.route()), Since: e.rq.identity.arrived}
 		switch since := e.rq.holds.Load(); since {
 		case 0:
 		case waitsForLock:

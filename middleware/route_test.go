@@ -83,7 +83,7 @@ func holdElsewhere(t *testing.T, r *redistest.Server) {
 		t.Fatalf("there are the keys %q, want one session", keys)
 	}
 	id := strings.TrimSuffix(strings.TrimPrefix(keys[0], "latchkey:{"), "}")
-	hold, err := records.Of(store.New(r.Pool(t, 1), store.Options{})).Take(t.Context(), id, records.Terms{})
+	hold, _, err := records.Of(store.New(r.Pool(t, 1), store.Options{})).Take(t.Context(), id, records.Terms{})
 	must(t, err)
 	t.Cleanup(func() { hold.Release(t.Context()) })
 }

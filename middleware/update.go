@@ -78,7 +78,7 @@ func (s *Sessions) Update(ctx context.Context, id string, f func(*session.Sessio
 		seen.failed(err)
 		return err
 	}
-	seen.opened(id, locked)
+	seen.opened(locked)
 	seen.abandoned() // noted now, so that it holds if f fails or panics; committed replaces it
 	seen.runs()
 	err = f(u.session)

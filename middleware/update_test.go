@@ -94,7 +94,7 @@ func TestUpdateRefuses(t *testing.T) {
 		st := store.New(r.Pool(t, 4), store.Options{})
 		s := newSiteOn(t, st, middleware.Options{LockWait: time.Second}, app())
 		_, other := s.begins(t)
-		h, err := records.Of(st).Take(t.Context(), other, records.Terms{})
+		h, _, err := records.Of(st).Take(t.Context(), other, records.Terms{})
 		must(t, err)
 		left, leaving := s.begins(t)
 		left.get(s.URL+"/logout").want(t, 200, "")

@@ -24,7 +24,7 @@ func create(t *testing.T, st *Store, data string) {
 // save acquires the session, and saves data.
 func save(t *testing.T, st *Store, data string) {
 	t.Helper()
-	h, err := st.engine.Take(t.Context(), theID, records.Terms{})
+	h, _, err := st.engine.Take(t.Context(), theID, records.Terms{})
 	must(t, err)
 	must(t, h.Save(t.Context(), []byte(data)))
 }

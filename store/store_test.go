@@ -13,7 +13,7 @@ func TestNilPool(t *testing.T) {
 		wantMessage(t, st.engine.Err(), []string{want})
 		_, err := st.engine.Load(t.Context(), theID, records.Terms{})
 		wantError(t, "Load", err, st.engine.Err())
-		_, err = st.engine.Take(t.Context(), theID, records.Terms{})
+		_, _, err = st.engine.Take(t.Context(), theID, records.Terms{})
 		wantError(t, "Take", err, st.engine.Err())
 		wantError(t, "Close", st.Close(), nil)
 	}

@@ -174,7 +174,7 @@ func begin(t testing.TB, st *store.Store, id, data string) {
 // hold takes a session until the end of the test.
 func hold(t testing.TB, st *store.Store, id, label string) *records.Hold {
 	t.Helper()
-	h, err := records.Of(st).Take(t.Context(), id, records.Terms{Label: label, LockWait: time.Minute})
+	h, _, err := records.Of(st).Take(t.Context(), id, records.Terms{Label: label, LockWait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestTop(t *testing.T) {
 	defer cancel()
 	taken := make(chan *records.Hold, 1)
 	go func() {
-		h, err := records.Of(opened(t, s.URL, store.Options{Timeout: 20 * time.Second})).Take(waiting, first, records.Terms{Label: "POST /next", LockWait: time.Minute})
+		h, _, err := records.Of(opened(t, s.URL, store.Options{Timeout: 20 * time.Second})).Take(waiting, first, records.Terms{Label: "POST /next", LockWait: time.Minute})
 		if err != nil {
 			t.Error(err)
 		}

@@ -20,7 +20,7 @@ import (
 
 // save stores data in an existing session, under its lock.
 func save(ctx context.Context, st *store.Store, id, data string) error {
-	h, err := records.Of(st).Take(ctx, id, records.Terms{LockWait: time.Minute})
+	h, _, err := records.Of(st).Take(ctx, id, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func sessionsOfAllSlots(s *site) {
 		for _, st := range processes {
 			all.Go(func() {
 				for range changes {
-					h, err := records.Of(st).Take(s.Context(), id, records.Terms{LockWait: time.Minute})
+					h, _, err := records.Of(st).Take(s.Context(), id, records.Terms{LockWait: time.Minute})
 					if err == nil {
 						err = h.Save(s.Context(), append(h.Record.Data, 'x'))
 					}
@@ -69,7 +69,7 @@ func sessionsOfAllSlots(s *site) {
 	all.Wait()
 	for i := range sessions {
 		id, next := fmt.Sprint("all-", i), fmt.Sprint("next-", i)
-		h, err := records.Of(processes[0]).Take(s.Context(), id, records.Terms{})
+		h, _, err := records.Of(processes[0]).Take(s.Context(), id, records.Terms{})
 		s.must(err)
 		s.must(h.Renew(s.Context(), next, h.Record.Data))
 		s.must(stored(s.Context(), processes[1], next, strings.Repeat("x", 1+2*changes)))
@@ -156,7 +156,7 @@ func LeastRights(t *testing.T, open Open, nodes []*redistest.Server, rights []an
 		if err := records.Of(a).Create(t.Context(), id, []byte("1"), records.Terms{}); err != nil {
 			t.Fatal(err)
 		}
-		h, err := records.Of(b).Take(t.Context(), id, records.Terms{})
+		h, _, err := records.Of(b).Take(t.Context(), id, records.Terms{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ var debugDefects = []defect{
 		edits(overlay.In("middleware", "Sessions.routeOf").Drop("r.mode = None")),
 		seenBy(tests("middleware", "TestDebugNeedsNoSession"))},
 	{"P17", "the page shows a label as the application has made it",
-		edits(overlay.In("middleware", "reportOf").Replace("excerpt.Of(r.Label)", "r.Label")),
+		edits(overlay.In("middleware", "request.label").Replace("excerpt.Label(label(q.base))", "label(q.base)")),
 		seenBy(tests("middleware", "TestDebugShowsAnyLabel"))},
 	{"P17", "the page does not show the busiest session first",
 		edits(overlay.In("middleware", "reportOf").Drop("slices.SortStableFunc(r.Sessions, busier)")),

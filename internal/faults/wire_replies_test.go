@@ -142,7 +142,7 @@ func TestWireTruncated(t *testing.T) {
 }
 
 func take(ctx context.Context, st *store.Store, id string) (records.Record, error) {
-	h, err := records.Of(st).Take(ctx, id, records.Terms{})
+	h, _, err := records.Of(st).Take(ctx, id, records.Terms{})
 	if h == nil {
 		return records.Record{}, err
 	}

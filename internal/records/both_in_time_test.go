@@ -14,7 +14,7 @@ func TestTheScriptBehindPlainCommandsComesInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	for name, do := range map[string]func(context.Context, *Engine) error{
-		"Take": func(ctx context.Context, st *Engine) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+		"Take": func(ctx context.Context, st *Engine) error { _, _, err := st.Take(ctx, theID, Terms{}); return err },
 		"Load": func(ctx context.Context, st *Engine) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 	} {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {

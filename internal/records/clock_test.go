@@ -83,7 +83,7 @@ func TestACopyOfEndUserEndsNothingThatBeganAfterIt(t *testing.T) {
 		before, spared := loginFor(t, st, user, 1), loginFor(t, st, user, 2)
 		_, err := st.EndUser(t.Context(), user, spared)
 		must(t, err)
-		h, err := st.Take(t.Context(), spared, lasting)
+		h, _, err := st.Take(t.Context(), spared, lasting)
 		must(t, err)
 		renewed := idOf(st, user, 3)
 		must(t, h.Renew(t.Context(), renewed, []byte("1")))

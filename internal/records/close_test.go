@@ -29,7 +29,7 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 		}
 		wantError(t, "Save", own.Save(t.Context(), []byte("1")), ErrUnavailable)
 		for name, use := range map[string]func(ctx context.Context) error{
-			"Take": func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+			"Take": func(ctx context.Context) error { _, _, err := st.Take(ctx, theID, Terms{}); return err },
 			"Ping": st.Ping,
 			"Load": func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 			"SaveLoaded": func(ctx context.Context) error {

@@ -29,7 +29,7 @@ func guests(t *testing.T, st *Engine, n int, terms Terms) []*guest {
 		all[i] = g
 		go func() {
 			defer close(g.came)
-			g.hold, g.err = st.Take(t.Context(), theID, terms)
+			g.hold, _, g.err = st.Take(t.Context(), theID, terms)
 		}()
 		synctest.Wait()
 	}

@@ -59,7 +59,7 @@ func TestThoseThatWaitForAnEndedSessionLearnItTogether(t *testing.T) {
 func wantGone(t *testing.T, s *redistest.Server, st *Engine) {
 	t.Helper()
 	before, _ := s.Get(t, theRecord)
-	_, err := st.Take(t.Context(), theID, Terms{})
+	_, _, err := st.Take(t.Context(), theID, Terms{})
 	wantError(t, "Take", err, ErrGone)
 	_, err = st.Load(t.Context(), theID, Terms{TTL: time.Hour, Lifetime: DefaultLifetime})
 	wantError(t, "Load", err, ErrGone)
@@ -143,7 +143,7 @@ func TestAnyBytes(t *testing.T) {
 				s.Do(t, "DEL", "latchkey:{"+id+"}")
 				must(t, st.Create(ctx, id, []byte("1"), Terms{}))
 				for _, want := range []string{"1", data} {
-					h, err := st.Take(ctx, id, Terms{})
+					h, _, err := st.Take(ctx, id, Terms{})
 					if err != nil || string(h.Record.Data) != want {
 						t.Fatalf("id %q: took %q, %v, want %q", id, h.Record.Data, err, want)
 					}

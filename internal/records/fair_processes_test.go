@@ -76,7 +76,7 @@ func TestABusyProcessGetsItsTurns(t *testing.T) {
 							for time.Now().Before(end) {
 								ctx, leave := context.WithCancel(t.Context())
 								left := time.AfterFunc(load.leave, leave)
-								h, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
+								h, _, err := st.Take(ctx, theID, Terms{LockWait: load.wait})
 								if err == nil {
 									if time.Now().Before(end) {
 										served[i]++ // nobody else has the session
@@ -116,12 +116,12 @@ func TestAClientThatLeavesIsKeptByOneExchange(t *testing.T) {
 		var behind sync.WaitGroup
 		behind.Go(func() {
 			lapse(oneWay / 4)
-			h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+			h, _, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
 			must(t, err)
 			must(t, h.Touch(t.Context()))
 		})
 		begun := time.Now()
-		_, err = st.Take(ctx, theID, Terms{LockWait: time.Minute})
+		_, _, err = st.Take(ctx, theID, Terms{LockWait: time.Minute})
 		if took := time.Since(begun); !errors.Is(err, context.Canceled) || took > 2*oneWay {
 			t.Errorf("after %v: %v", took, err)
 		}

@@ -91,7 +91,7 @@ func take(t *testing.T, st *Engine) *Hold {
 // takeBy is take by these terms.
 func takeBy(t *testing.T, st *Engine, terms Terms) *Hold {
 	t.Helper()
-	h, err := st.Take(t.Context(), theID, terms)
+	h, _, err := st.Take(t.Context(), theID, terms)
 	must(t, err)
 	return h
 }
@@ -99,7 +99,7 @@ func takeBy(t *testing.T, st *Engine, terms Terms) *Hold {
 // takeID takes a session that is free.
 func takeID(t *testing.T, st *Engine, id string) *Hold {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, Terms{})
+	h, _, err := st.Take(t.Context(), id, Terms{})
 	must(t, err)
 	return h
 }
@@ -242,7 +242,7 @@ func onceFor(t *testing.T, p *redistest.Proxy, is func(redistest.Command) bool, 
 // increment adds 1 to the number in the session.
 func increment(t *testing.T, st *Engine) {
 	t.Helper()
-	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
+	h, _, err := st.Take(t.Context(), theID, Terms{LockWait: time.Minute})
 	if err != nil {
 		t.Error(err)
 		return

@@ -66,7 +66,9 @@ type visit struct {
 // If the record cannot be used, Take returns an error that wraps [ErrCorrupt] or [ErrTooLarge], together with
 // a Hold, so that the caller may replace the record. The caller must end that Hold. If the record does not
 // reveal its user, Save fails, and Renew creates a session without a user.
-func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
+//
+// If there are observers, the Wait tells them what the call has waited for, also if that was in vain.
+func (s *Engine) Take(ctx context.Context, id string, t Terms) (_ *Hold, w Wait, _ error) {
 	terms, err := s.terms(t)
 	v := new(visit)
 	h, k := &v.Hold, &v.taking
@@ -91,16 +93,16 @@ func (s *Engine) Take(ctx context.Context, id string, t Terms) (*Hold, error) {
 		again, err = h.tenure.admit(ctx, h) // an error comes with a tenure if the record cannot be used
 	}
 	if s.observed() {
-		s.waited(ctx, h)
+		w = waitOf(h)
 	}
 	if h.tenure == nil {
-		return nil, fmt.Errorf("store: taking a session: %w", err) // which names the key
+		return nil, w, fmt.Errorf("store: taking a session: %w", err) // which names the key
 	}
 	if err != nil {
 		h.Record = Record{Created: time.Now(), Own: h.terms.Guest()}
-		return h, failed("taking", id, err)
+		return h, w, failed("taking", id, err)
 	}
-	return h, nil
+	return h, w, nil
 }
 
 // lockingBy returns how the lock is acquired by these terms. The last result is used again if it fits: a new
@@ -158,7 +160,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 		record.Data, record.Content = data, nil
 	}
 	size := h.engine.sizeOf(record)
-	h.engine.sized(ctx, size)
+	defer h.engine.sized(ctx, size) // not before: who waits for the session need not wait for it
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // no process could read it

@@ -13,7 +13,7 @@ import (
 func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	t.Helper()
 	before := s.Keys(t)
-	_, err := st.Take(t.Context(), theID, terms)
+	_, _, err := st.Take(t.Context(), theID, terms)
 	wantError(t, "Take", err, ErrNotFound)
 	_, err = st.Load(t.Context(), theID, terms)
 	wantError(t, "Load", err, ErrNotFound)

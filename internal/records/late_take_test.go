@@ -146,7 +146,7 @@ func TestLateSetOfATakeThatGaveUpLeavesNoLock(t *testing.T) {
 		create(t, other, "0")
 		holder := take(t, other)
 		onceFor(t, p, takesLock, redistest.DropCommand)
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		_, _, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
 		wantError(t, "Take", err, ErrTimeout)
 		save(t, holder, "1")
 		wantFree(t, s)
@@ -184,7 +184,7 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 		}
 		another, holder := takeID(t, other, newID), take(t, other)
 		waiting := begin(func() error { // for another session, so that its process listens
-			h, err := st.Take(t.Context(), newID, Terms{LockWait: time.Minute})
+			h, _, err := st.Take(t.Context(), newID, Terms{LockWait: time.Minute})
 			if err == nil {
 				h.Release(t.Context())
 			}
@@ -192,7 +192,7 @@ func TestACopyOfATakeKeepsNobodyWaiting(t *testing.T) {
 		})
 		lapse(time.Second)
 		p.Forget()
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
+		_, _, err := st.Take(t.Context(), theID, Terms{LockWait: 50 * time.Millisecond})
 		wantError(t, "Take", err, ErrTimeout)
 		lapse(time.Second)
 		for _, cmd := range p.Commands() {
@@ -224,7 +224,7 @@ func TestTakeWithoutReply(t *testing.T) {
 		create(t, process(t, s), "first")
 		release := onceFor(t, p, takesLock, redistest.HangCommand)
 		begun := time.Now()
-		_, err := st.Take(t.Context(), theID, Terms{})
+		_, _, err := st.Take(t.Context(), theID, Terms{})
 		wantError(t, "Take", err, ErrUnavailable)
 		if took := time.Since(begun); took != patient.Timeout {
 			t.Errorf("Take returned after %v, want the Timeout, %v", took, patient.Timeout)

@@ -21,7 +21,7 @@ func useUntil(t *testing.T, st *Engine, began time.Time, until time.Duration, te
 	lasted = make(map[string]time.Duration)
 	for ; time.Since(began) < until; lapse(10 * time.Minute) {
 		for _, id := range ids {
-			h, err := st.Take(t.Context(), id, terms)
+			h, _, err := st.Take(t.Context(), id, terms)
 			switch {
 			case err == nil:
 				lasted[id] = time.Since(began).Round(time.Minute)
@@ -54,7 +54,7 @@ func TestALifetimeThatIsRaised(t *testing.T) {
 		guest, member, renewed := beginBy(t, st, theID, short), beginBy(t, st, idOf(st, "ann", 1), short), idOf(st, "bob", 2)
 		r := recordOfUser("bob")
 		must(t, st.CreateRecord(t.Context(), idOf(st, "bob", 1), r, short))
-		h, err := st.Take(t.Context(), idOf(st, "bob", 1), long)
+		h, _, err := st.Take(t.Context(), idOf(st, "bob", 1), long)
 		must(t, err)
 		must(t, h.Renew(t.Context(), renewed, []byte("1")))
 
@@ -99,7 +99,7 @@ func TestALifetimeThatIsLowered(t *testing.T) {
 			t.Fatalf("the sessions lasted for %v", lasted)
 		}
 		for _, id := range []string{guest, member} {
-			_, err := st.Take(t.Context(), id, short)
+			_, _, err := st.Take(t.Context(), id, short)
 			wantError(t, "Take", err, ErrNotFound)
 			_, err = st.Load(t.Context(), id, short)
 			wantError(t, "Load", err, ErrNotFound)

@@ -95,7 +95,7 @@ func TestLoadWhileASessionIsTakenAtTheEndOfItsLifetime(t *testing.T) {
 		var h *Hold
 		p.Inject(func(cmd redistest.Command) redistest.Fault {
 			if runs(cmd, loadScript) && h == nil {
-				h, _ = holder.Take(t.Context(), theID, terms)
+				h, _, _ = holder.Take(t.Context(), theID, terms)
 			}
 			return redistest.Pass
 		})
@@ -141,7 +141,7 @@ func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 			must(t, other.CreateRecord(t.Context(), theID, old, terms))
 			s.Do(t, "PEXPIRE", theRecord, 5000)
 			err := crossed(t, p, func() {
-				h, err := other.Take(t.Context(), theID, terms)
+				h, _, err := other.Take(t.Context(), theID, terms)
 				must(t, err)
 				must(t, h.Renew(t.Context(), newID, []byte("1")))
 				if alsoRead { // the script of that read is still to come
@@ -176,7 +176,7 @@ func TestAReadDoesNotProlongATombstone(t *testing.T) {
 			s.Do(t, "FLUSHALL")
 			terms := Terms{TTL: ttl, Lifetime: 10 * time.Hour}
 			must(t, st.Create(t.Context(), theID, []byte("0"), terms))
-			h, err := st.Take(t.Context(), theID, terms)
+			h, _, err := st.Take(t.Context(), theID, terms)
 			must(t, err)
 			must(t, h.Renew(t.Context(), newID, []byte("1")))
 			for range 3 {

@@ -20,7 +20,7 @@ var losses = map[string]struct {
 }{
 	"the lock is taken": {func(t *testing.T, s *redistest.Server) {
 		s.Do(t, "DEL", theLock)
-		if _, err := process(t, s).Take(t.Context(), theID, Terms{Label: "POST /order"}); err != nil {
+		if _, _, err := process(t, s).Take(t.Context(), theID, Terms{Label: "POST /order"}); err != nil {
 			t.Fatal(err)
 		}
 	}, " POST /order has it now"},
@@ -84,7 +84,7 @@ func TestErrorsAreShort(t *testing.T) {
 				t.Errorf("%s: %q", what, text)
 			}
 		}
-		_, err := st.Take(t.Context(), long, Terms{})
+		_, _, err := st.Take(t.Context(), long, Terms{})
 		want("Take", err, ErrNotFound)
 		_, err = st.Load(t.Context(), long, Terms{})
 		want("Load", err, ErrNotFound)
@@ -92,7 +92,7 @@ func TestErrorsAreShort(t *testing.T) {
 		create(t, st, "0")
 		now := fmt.Sprint(time.Now().UnixMilli())
 		s.Do(t, "SET", theLock, "ABCDEFGHIJKLMNOP "+now+" "+strings.Repeat(junk, 100)+"/1 "+long, "PX", 60_000)
-		_, err = st.Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+		_, _, err = st.Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
 		want("Take of a session with a strange lock", err, ErrTimeout)
 		prefixed := onPool(s.Pool(t, 1), Options{Prefix: "{" + long})
 		want("Err", prefixed.Err(), prefixed.Err())

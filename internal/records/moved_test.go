@@ -18,7 +18,7 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 			st := onPool(s.Pool(t, 8), o)
 			moves := func(want string) {
 				t.Helper()
-				_, taken := st.Take(t.Context(), theID, Terms{})
+				_, _, taken := st.Take(t.Context(), theID, Terms{})
 				_, loaded := st.Load(t.Context(), theID, Terms{})
 				for what, err := range map[string]error{"Take": taken, "Load": loaded} {
 					wantError(t, what, err, ErrGone)
@@ -44,7 +44,7 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 				}
 			}
 			lapse(time.Minute + time.Millisecond)
-			_, err := st.Take(t.Context(), theID, Terms{})
+			_, _, err := st.Take(t.Context(), theID, Terms{})
 			wantError(t, "Take after a minute", err, ErrNotFound)
 			create(t, st, "3")
 			must(t, st.End(t.Context(), theID))

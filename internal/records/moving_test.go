@@ -131,7 +131,7 @@ func TestARequestIsOverInTime(t *testing.T) {
 						for i := range 4 {
 							all.Go(func() {
 								begun := time.Now()
-								h, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
+								h, _, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
 								switch {
 								case err != nil:
 								case i == login:
@@ -180,7 +180,7 @@ func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 5 {
 				all.Go(func() {
-					h, err := st.Take(t.Context(), theID, Terms{})
+					h, _, err := st.Take(t.Context(), theID, Terms{})
 					if err != nil {
 						t.Errorf("request %d: %v", i, err)
 						return
@@ -190,7 +190,7 @@ func TestASlotThatMovesIsWaitedFor(t *testing.T) {
 					}
 					if i == 0 {
 						lapse(200 * time.Millisecond) // the lease was not extended yet
-						_, err = onPool(s.Pool(t, 1), o).Take(t.Context(), theID, Terms{LockWait: 1})
+						_, _, err = onPool(s.Pool(t, 1), o).Take(t.Context(), theID, Terms{LockWait: 1})
 						wantError(t, "another process", err, ErrTimeout)
 					}
 					save(t, h, "next")
@@ -214,7 +214,7 @@ func TestASlotThatMovesForTooLong(t *testing.T) {
 		l.set(true)
 		for _, wait := range []time.Duration{1, 5 * time.Second} {
 			begun := time.Now()
-			_, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
+			_, _, err := st.Take(t.Context(), theID, Terms{LockWait: wait})
 			wantError(t, "Take", err, ErrUnavailable)
 			if !scripting.Moving(err) || !errors.Is(err, errRehashing) {
 				t.Error(err)

@@ -43,9 +43,7 @@ type Collector interface {
 	// Exchanged is called after an exchange.
 	Exchanged(Exchange)
 	Noticed(*Notice)
-	// Waited is called when a wait for the lock is over.
-	Waited(Wait)
-	// Sized is called when a record was read without the lock, and before it is sent.
+	// Sized is called when a record was read without the lock, and when it was sent, or is too large for that.
 	Sized(bytes int)
 }
 
@@ -140,21 +138,18 @@ func (s *Engine) notice(ctx context.Context, at time.Time, id, what, how string,
 	}
 }
 
-// waited tells of a Take.
-func (s *Engine) waited(ctx context.Context, h *Hold) {
-	c, found := s.collectorIn(ctx), h.ticket.Found()
-	if c == nil {
-		return
-	}
-	o := Wait{Ahead: found.Ahead()}
-	o.Behind, o.Process = found.Behind()
+// waitOf returns the Wait of a hold, or of one that was not acquired.
+func waitOf(h *Hold) Wait {
+	found := h.ticket.Found()
+	w := Wait{Ahead: found.Ahead()}
+	w.Behind, w.Process = found.Behind()
 	if h.tenure != nil {
-		o.Passed, o.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
+		w.Passed, w.Bytes = !h.first, int(h.tenure.size) // which only the present hold changes
 	}
-	c.Waited(o)
+	return w
 }
 
-// sized tells the size of the session's record, as it was read without the lock, or before it is sent.
+// sized tells the size of the session's record.
 func (s *Engine) sized(ctx context.Context, size int) {
 	if !s.observed() {
 		return

@@ -20,7 +20,7 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 
 	st := opened(t, s.URL, Options{Prefix: "app:", Timeout: 100 * time.Millisecond})
 	for what, try := range map[string]func(id string) error{
-		"Take":   func(id string) error { _, err := st.Take(t.Context(), id, Terms{}); return err },
+		"Take":   func(id string) error { _, _, err := st.Take(t.Context(), id, Terms{}); return err },
 		"Load":   func(id string) error { _, err := st.Load(t.Context(), id, Terms{}); return err },
 		"Create": func(id string) error { return st.Create(t.Context(), id, []byte("x"), Terms{}) },
 	} {

@@ -76,7 +76,7 @@ func returned(f func()) (ok bool) {
 // can be used.
 func wantServed(t *testing.T, st *Engine) {
 	t.Helper()
-	h, err := st.Take(t.Context(), theID, Terms{LockWait: time.Second})
+	h, _, err := st.Take(t.Context(), theID, Terms{LockWait: time.Second})
 	if err == nil {
 		err = h.Save(t.Context(), []byte("next"))
 	}
@@ -139,7 +139,7 @@ func TestAClientPanicsAtTheTake(t *testing.T) {
 	eachBug(t, patient, func(t *testing.T, _ *redistest.Server, st *Engine, panics bool, arm func()) {
 		arm()
 		ended := returned(func() {
-			_, err := st.Take(t.Context(), theID, Terms{})
+			_, _, err := st.Take(t.Context(), theID, Terms{})
 			wantError(t, "Take", err, ErrUnavailable)
 		})
 		if ended != panics {

@@ -190,7 +190,7 @@ func TestJobsThatMeetDoNotKeepTheSession(t *testing.T) {
 		save(t, takeBy(t, here, terms), "1") // the visitor
 		left := time.Now()
 		for time.Since(left) < terms.TTL+5*time.Second {
-			job, err := here.Take(t.Context(), theID, Terms{TTL: terms.TTL, Quiet: true})
+			job, _, err := here.Take(t.Context(), theID, Terms{TTL: terms.TTL, Quiet: true})
 			if err != nil {
 				break
 			}

@@ -91,7 +91,7 @@ func TestWrongEncryption(t *testing.T) {
 	} {
 		st := onPool(r.Pool(t, 1), Options{Encryption: tt.of})
 		_, loading := st.Load(t.Context(), theID, Terms{})
-		_, taking := st.Take(t.Context(), theID, Terms{})
+		_, _, taking := st.Take(t.Context(), theID, Terms{})
 		for _, err := range []error{st.Err(), st.Create(t.Context(), theID, []byte("1"), Terms{}), loading, taking} {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%q: got %v", tt.want, err)

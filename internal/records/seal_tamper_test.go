@@ -49,7 +49,7 @@ func TestTamperedRecords(t *testing.T) {
 			if r.Data != nil {
 				t.Errorf("%s: Load returns %q", name, r.Data)
 			}
-			h, err := st.Take(t.Context(), theID, terms)
+			h, _, err := st.Take(t.Context(), theID, terms)
 			wantError(t, name+": Take", err, ErrCorrupt)
 			if h == nil || h.Record.Data != nil {
 				t.Fatalf("%s: Take returns %+v", name, h)

@@ -120,7 +120,7 @@ func TestScriptsDoNotMindRawBytes(t *testing.T) {
 		create(t, st, "0")
 		for i := range 50 {
 			data := fmt.Sprint(i, strings.Repeat("x", 1000+50*i))
-			h, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter needs the script
+			h, _, err := st.Take(t.Context(), theID, []Terms{{}, {TTL: time.Second}}[i%2]) // the latter needs the script
 			must(t, err)
 			save(t, h, data)
 			if got := string(load(t, st).Data); got != data {

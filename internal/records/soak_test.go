@@ -167,7 +167,7 @@ func (s *soak) request(slot int) (what string, err error) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(mathrand.IntN(50_000))*time.Microsecond)
 		defer cancel()
 	}
-	h, err := st.Take(ctx, session.id, soakTerms)
+	h, _, err := st.Take(ctx, session.id, soakTerms)
 	if err != nil {
 		return "take", s.excuse(slot, session, err)
 	}
@@ -233,7 +233,7 @@ func (s *soak) settle(r *redistest.Server) {
 		}
 		for _, st := range s.stores {
 			least, begun := session.writes.least(), time.Now()
-			h, err := st.Take(s.t.Context(), session.id, soakTerms)
+			h, _, err := st.Take(s.t.Context(), session.id, soakTerms)
 			if err != nil {
 				s.t.Errorf("in the end: %v", err)
 				continue

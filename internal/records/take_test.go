@@ -47,13 +47,13 @@ func TestOnlyTheReaderOfTheRecordKnowsWhoHasTheLock(t *testing.T) {
 			s.Do(t, "DEL", theLock)
 			others = take(t, other)
 		})
-		_, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		_, _, err := st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
 		wantError(t, "Take", err, ErrTimeout)
 		save(t, others, "2")
 		wantData(t, s, "2")
 
 		s.Do(t, "SET", theLock, "", "PX", time.Hour.Milliseconds()) // a value that is no token also means that the lock is held
-		_, err = st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
+		_, _, err = st.Take(t.Context(), theID, Terms{LockWait: locker.NoWait})
 		wantError(t, "Take of a lock without a value", err, ErrTimeout)
 	})
 }
@@ -78,7 +78,7 @@ func TestATakeOfWhatIsNotAsUsual(t *testing.T) {
 			if tt.command != nil {
 				s.Do(t, tt.command[0].(string), tt.command[1:]...)
 			}
-			h, err := process(t, s).Take(t.Context(), theID, Terms{})
+			h, _, err := process(t, s).Take(t.Context(), theID, Terms{})
 			wantError(t, name, err, tt.want)
 			if s.Exists(t, theLock) == tt.free {
 				t.Errorf("%s: the lock is free: %v, want %v", name, !tt.free, tt.free)

@@ -51,7 +51,7 @@ func TestFailedCommit(t *testing.T) {
 			began := time.Now()
 			next := waiting[3]
 			if <-next.came; errors.Is(next.err, ErrUnavailable) { // Redis refused it, too
-				next.hold, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
+				next.hold, _, next.err = d.st.Take(t.Context(), theID, Terms{LockWait: patient.Lease})
 			}
 			next.holds(t, "0")
 			if waited := time.Since(began); waited > time.Second {

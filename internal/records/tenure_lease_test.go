@@ -28,7 +28,7 @@ func TestTenureLongerThanItsLease(t *testing.T) {
 				for range 32 {
 					all.Go(func() {
 						for time.Now().Before(end) {
-							h, err := st.Take(t.Context(), theID, terms)
+							h, _, err := st.Take(t.Context(), theID, terms)
 							if err != nil {
 								t.Error(err)
 								return

@@ -97,7 +97,7 @@ func TestAContentIsEncodedWhenItIsSent(t *testing.T) {
 func TestTenureOfAnUnusableRecord(t *testing.T) {
 	eachDesk(t, patient, func(t *testing.T, d *desk) {
 		d.Do(t, "SET", theRecord, "garbage")
-		first, err := d.st.Take(t.Context(), theID, Terms{})
+		first, _, err := d.st.Take(t.Context(), theID, Terms{})
 		wantError(t, "Take", err, ErrCorrupt)
 		waiting := guests(t, d.st, 3, Terms{})
 		first.Release(t.Context())

@@ -103,7 +103,7 @@ func TestLockNamesThePresentHolder(t *testing.T) {
 			if lock, _ := d.Get(t, theLock); lock != tokenOf(first) || !strings.HasSuffix(lock, " "+label) {
 				t.Errorf("the lock is %q, the holder %s with the token %s", lock, label, tokenOf(first))
 			}
-			_, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
+			_, _, err := process(t, d.Server).Take(t.Context(), theID, Terms{LockWait: time.Millisecond})
 			if !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), label) {
 				t.Errorf("a waiter got the error %v, want one that names %s", err, label)
 			}
@@ -119,7 +119,7 @@ func TestLockDoesNotNameWhoHasLeft(t *testing.T) {
 		first := takeBy(t, d.st, Terms{Label: "first"})
 		ctx, leave := context.WithCancel(t.Context())
 		left := begin(func() error {
-			_, err := d.st.Take(ctx, theID, Terms{Label: "left"})
+			_, _, err := d.st.Take(ctx, theID, Terms{Label: "left"})
 			return err
 		})
 		synctest.Wait()
@@ -153,7 +153,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		for name, st := range []*Engine{d.st, process(t, d.Server)} {
 			for range crowd {
 				all.Go(func() {
-					h, err := st.Take(t.Context(), theID, terms)
+					h, _, err := st.Take(t.Context(), theID, terms)
 					if err != nil {
 						t.Error(err)
 						return

@@ -76,7 +76,7 @@ func TestAStoreWithWrongOptionsIsOfNoUse(t *testing.T) {
 	} {
 		st := onPool(s.Pool(t, 1), o)
 		for call, use := range map[string]func(ctx context.Context) error{
-			"Take":   func(ctx context.Context) error { _, err := st.Take(ctx, theID, Terms{}); return err },
+			"Take":   func(ctx context.Context) error { _, _, err := st.Take(ctx, theID, Terms{}); return err },
 			"Load":   func(ctx context.Context) error { _, err := st.Load(ctx, theID, Terms{}); return err },
 			"Peek":   func(ctx context.Context) error { _, _, err := st.Peek(ctx, theID, Terms{}); return err },
 			"Create": func(ctx context.Context) error { return st.Create(ctx, newID, []byte("0"), Terms{}) },

@@ -128,7 +128,7 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 			if left := expiry(t, s, theRecord); tt.want != nil && left > 30*time.Second {
 				t.Errorf("Load has extended a session that has ended: it has %v left", left)
 			}
-			h, err := st.Take(t.Context(), theID, terms)
+			h, _, err := st.Take(t.Context(), theID, terms)
 			wantError(t, "Take", err, tt.want)
 			if err == nil {
 				h.Release(t.Context())

@@ -190,7 +190,7 @@ func (p *play) take(t *testing.T, name string, elsewhere bool) {
 		engine = p.elsewhere
 	}
 	go func() {
-		h, err := engine.Take(ctx, theID, Terms{Label: name, LockWait: patient.Lease})
+		h, _, err := engine.Take(ctx, theID, Terms{Label: name, LockWait: patient.Lease})
 		if err != nil {
 			p.say("%s does not get the session: %s", name, outcome(err))
 			return

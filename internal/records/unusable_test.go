@@ -34,7 +34,7 @@ func TestUnusableRecords(t *testing.T) {
 				s.Do(t, tt.put[0].(string), tt.put[1:]...)
 				_, err := st.Load(ctx, theID, small)
 				wantError(t, "Load", err, tt.want)
-				h, err := st.Take(ctx, theID, small)
+				h, _, err := st.Take(ctx, theID, small)
 				wantError(t, "Take", err, tt.want)
 				if h == nil {
 					t.Fatal("Take gave no Hold")

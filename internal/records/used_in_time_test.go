@@ -98,7 +98,7 @@ func TestWhoWaitsForADeadHolderFindsItsSession(t *testing.T) {
 		must(t, st.Create(t.Context(), theID, []byte("0"), Terms{TTL: ttl}))
 		s.Do(t, "SET", theLock, "killed", "PX", (10 * ttl).Milliseconds())
 		begun := time.Now()
-		h, err := st.Take(t.Context(), theID, Terms{TTL: ttl, LockWait: time.Minute})
+		h, _, err := st.Take(t.Context(), theID, Terms{TTL: ttl, LockWait: time.Minute})
 		if took := time.Since(begun); err != nil || took > 10*ttl+100*time.Millisecond {
 			t.Fatalf("%v after %v", err, took)
 		}

@@ -31,7 +31,7 @@ func TestALeaseOfAnEndedSession(t *testing.T) {
 				func(string) error { _, err := st.EndUser(t.Context(), "ann"); return err },
 			} {
 				id := login(t, st, "ann", n)
-				h, err := st.Take(t.Context(), id, Terms{MaxHold: tt.maxHold})
+				h, _, err := st.Take(t.Context(), id, Terms{MaxHold: tt.maxHold})
 				must(t, err)
 				lost := lossOf(t, h)
 				lapse(tt.held)
@@ -105,7 +105,7 @@ func TestWhoComesAfterTheEndFindsNothing(t *testing.T) {
 		id := login(t, other, "ann", 1)
 		first := takeID(t, st, id)
 		early := begin(func() error {
-			h, err := st.Take(t.Context(), id, Terms{})
+			h, _, err := st.Take(t.Context(), id, Terms{})
 			must(t, err)
 			lapse(10 * time.Millisecond)
 			return h.Touch(t.Context())
@@ -117,7 +117,7 @@ func TestWhoComesAfterTheEndFindsNothing(t *testing.T) {
 		wantError(t, "the end", other.End(t.Context(), id), nil)
 		lapse(time.Millisecond)
 		late := begin(func() error {
-			h, err := st.Take(t.Context(), id, Terms{})
+			h, _, err := st.Take(t.Context(), id, Terms{})
 			if err == nil {
 				h.Release(t.Context())
 			}

@@ -120,7 +120,7 @@ func TestRedisDoesNotKnowTheUser(t *testing.T) {
 		t.Run(name, fakeTime(func(t *testing.T, s *redistest.Server) {
 			st := onPool(s.Pool(t, 8), options)
 			id := login(t, st, user, 1)
-			h, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // so that there is a lock, too
+			h, _, err := st.Take(t.Context(), id, Terms{Label: "POST /login"}) // so that there is a lock, too
 			must(t, err)
 			defer h.Release(t.Context())
 			all := everythingIn(t, s)

@@ -70,7 +70,7 @@ func TestARenewIsNotRefused(t *testing.T) {
 			mine, other, third := login(t, st, "ann", 1), login(t, end, "ann", 2), login(t, end, "ann", 3)
 			claim(t, end, other)
 			claim(t, end, third)
-			h, err := end.Take(t.Context(), mine, terms)
+			h, _, err := end.Take(t.Context(), mine, terms)
 			wantError(t, name+": Take", err, nil)
 			wantError(t, name+": Renew", h.Renew(t.Context(), idOf(end, "ann", 4), []byte("1")), nil)
 			wantAlive(t, end, other, "0")

@@ -47,7 +47,7 @@ func TestMaxSessions(t *testing.T) {
 		wantError(t, "a login too many", tryLogin(t, st, 5, refuse), ErrTooManySessions)
 		_, err := st.Load(t.Context(), idOf(st, "ann", 5), Terms{})
 		wantError(t, "Load of what was refused", err, ErrNotFound)
-		h, err := st.Take(t.Context(), phone, refuse)
+		h, _, err := st.Take(t.Context(), phone, refuse)
 		wantError(t, "Take", err, nil)
 		must(t, h.Renew(t.Context(), idOf(st, "ann", 6), []byte("0")))
 		must(t, st.End(t.Context(), tablet))

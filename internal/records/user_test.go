@@ -46,7 +46,7 @@ func endAll(t *testing.T, st *Engine, but ...string) {
 // wantOver checks that a session is dead for every request.
 func wantOver(t *testing.T, st *Engine, id string) {
 	t.Helper()
-	h, err := st.Take(t.Context(), id, Terms{})
+	h, _, err := st.Take(t.Context(), id, Terms{})
 	wantError(t, "Take", err, ErrGone)
 	if h != nil {
 		t.Error("a hold of an ended session")
@@ -261,14 +261,14 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 			lapse(time.Millisecond)
 			late := make(chan error)
 			go func() {
-				h, err := st.Take(t.Context(), id, Terms{})
+				h, _, err := st.Take(t.Context(), id, Terms{})
 				if h != nil {
 					h.Release(t.Context())
 				}
 				late <- err
 			}()
 			redistest.Eventually(t, "it waits", func() bool {
-				_, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
+				_, _, err := st.Take(t.Context(), id, Terms{LockWait: locker.NoWait, MaxWaiters: 1})
 				return errors.Is(err, ErrTooManyWaiters)
 			})
 			_ = end(t.Context(), h)

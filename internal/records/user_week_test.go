@@ -38,7 +38,7 @@ func TestNothingOfUsersIsLeft(t *testing.T) {
 				if n, _ := redis.Int(s.Do(t, "ZCARD", st.listKey(tag)), nil); n > 25 {
 					t.Errorf("%s: %d sessions are on the list", name, n)
 				}
-				h, err := st.Take(ctx, id, terms)
+				h, _, err := st.Take(ctx, id, terms)
 				wantError(t, name+": Take", err, nil)
 				wantError(t, name, become(h, id), nil)
 				lapse(longest)

@@ -71,7 +71,7 @@ func TestRepliesThatChangePlaces(t *testing.T) {
 			return r, err
 		},
 		"Take": func(ctx context.Context, st *Engine, id string) (Record, error) {
-			h, err := st.Take(ctx, id, Terms{})
+			h, _, err := st.Take(ctx, id, Terms{})
 			if err != nil {
 				return Record{}, err
 			}
@@ -161,11 +161,11 @@ func TestAKeyThatWasCopied(t *testing.T) {
 				var holder *Hold
 				if path == "Take in a queue" {
 					var err error
-					holder, err = st.Take(t.Context(), ids[1], terms)
+					holder, _, err = st.Take(t.Context(), ids[1], terms)
 					wantError(t, name+": "+path, err, ErrCorrupt)
 					time.AfterFunc(time.Second, func() { holder.Release(t.Context()) })
 				}
-				h, err := by.st.Take(t.Context(), ids[1], by.terms)
+				h, _, err := by.st.Take(t.Context(), ids[1], by.terms)
 				wantError(t, name+": "+path, err, ErrCorrupt)
 				if h == nil || h.Record.Data != nil || h.Record.User != "" {
 					t.Fatalf("%s: %s returns %+v", name, path, h)

@@ -26,7 +26,7 @@ func TestRequests(t *testing.T) {
 			var h *Hold
 			var read Record
 			takes := func(id string, terms Terms) func() error {
-				return func() (err error) { h, err = st.Take(ctx, id, terms); return err }
+				return func() (err error) { h, _, err = st.Take(ctx, id, terms); return err }
 			}
 			for _, step := range []struct {
 				name  string

@@ -34,7 +34,7 @@ func excludes(s *site) {
 			all.Go(func() {
 				for k := range rounds {
 					token := fmt.Sprintf("%d.%d.%d", i, j, k)
-					h, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
+					h, _, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 					if err == nil {
 						err = h.Save(s.Context(), fmt.Appendf(nil, "%s %s", h.Record.Data, token))
 					}
@@ -76,7 +76,7 @@ func waitsForOtherProcess(s *site) {
 		h := s.take(a)
 		taken := make(chan *records.Hold)
 		go func() {
-			next, err := b.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
+			next, _, err := b.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 			if err != nil {
 				s.Error(err)
 			}

@@ -17,7 +17,7 @@ func (s *site) live(st *records.Engine) error {
 	much := strings.Repeat("much ", 10_000)
 	var h *records.Hold
 	taken := func(id, want string) (err error) {
-		if h, err = st.Take(ctx, id, records.Terms{}); err == nil && string(h.Record.Data) != want {
+		if h, _, err = st.Take(ctx, id, records.Terms{}); err == nil && string(h.Record.Data) != want {
 			h.Release(ctx)
 			err = fmt.Errorf("took %.20q, want %.20q", h.Record.Data, want)
 		}
@@ -46,7 +46,7 @@ func (s *site) live(st *records.Engine) error {
 			return mustBe(err, store.ErrGone)
 		},
 		func() error {
-			_, err := st.Take(ctx, theID, records.Terms{})
+			_, _, err := st.Take(ctx, theID, records.Terms{})
 			return mustBe(err, store.ErrGone)
 		},
 	} {

@@ -42,7 +42,7 @@ func withoutReply(s *site) {
 	s.create(b, "before")
 	s.save(s.take(b), "before") // from now on Redis has the scripts
 	next(p, redistest.Hang)
-	_, err := a.Take(s.Context(), theID, records.Terms{})
+	_, _, err := a.Take(s.Context(), theID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
 	s.wantFree()
 
@@ -61,7 +61,7 @@ func redisRestarts(s *site) {
 	h := s.take(st)
 	s.redis.Stop(s)
 	s.wantError("Ping", st.Ping(s.Context()), store.ErrUnavailable)
-	_, err := st.Take(s.Context(), newID, records.Terms{})
+	_, _, err := st.Take(s.Context(), newID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
 	_, err = st.Load(s.Context(), theID, records.Terms{})
 	s.wantError("Load", err, store.ErrUnavailable)
@@ -93,7 +93,7 @@ func redisIsSilent(s *site) {
 	for what, try := range map[string]func() error{
 		"Save":   func() error { return h.Save(s.Context(), []byte("perhaps")) },
 		"Load":   func() error { _, err := st.Load(s.Context(), theID, records.Terms{}); return err },
-		"Take":   func() error { _, err := st.Take(s.Context(), newID, records.Terms{}); return err },
+		"Take":   func() error { _, _, err := st.Take(s.Context(), newID, records.Terms{}); return err },
 		"Create": func() error { return st.Create(s.Context(), "third", []byte("x"), records.Terms{}) },
 		"Ping":   func() error { return st.Ping(s.Context()) },
 	} {
@@ -140,7 +140,7 @@ func closeLeavesTheClient(s *site) {
 	if err := a.Close(); err != nil {
 		s.Error(err)
 	}
-	_, err := a.Take(s.Context(), theID, records.Terms{})
+	_, _, err := a.Take(s.Context(), theID, records.Terms{})
 	s.wantError("Take", err, store.ErrUnavailable)
 	s.save(s.take(b), "1")
 	s.wantData("1")

@@ -141,7 +141,7 @@ func (s *site) create(st *records.Engine, data string) {
 
 func (s *site) take(st *records.Engine) *records.Hold {
 	s.Helper()
-	h, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
+	h, _, err := st.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		s.Fatal(err)
 	}

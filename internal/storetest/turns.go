@@ -32,7 +32,7 @@ func Turns(t *testing.T, open func(t testing.TB) *store.Store) {
 		for range requests {
 			clients.Go(func() {
 				for ctx.Err() == nil {
-					h, err := st.Take(ctx, "turns", records.Terms{LockWait: time.Minute})
+					h, _, err := st.Take(ctx, "turns", records.Terms{LockWait: time.Minute})
 					if err == nil {
 						time.Sleep(time.Millisecond) // the work
 						err = h.Touch(context.WithoutCancel(ctx))

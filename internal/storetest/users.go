@@ -28,7 +28,7 @@ func (s *site) liveAsUser(st *records.Engine, n int) error {
 	guest, first, second, third := fmt.Sprintf("guest%d", n), idOf(st, "ann", n), idOf(st, "ann", n+1), idOf(st, "ann", n+2)
 	var h *records.Hold
 	taken := func(id, want string) (err error) {
-		if h, err = st.Take(ctx, id, terms); err == nil && string(h.Record.Encoded()) != want {
+		if h, _, err = st.Take(ctx, id, terms); err == nil && string(h.Record.Encoded()) != want {
 			h.Release(ctx)
 			err = fmt.Errorf("took %.20q, want %.20q", h.Record.Encoded(), want)
 		}
@@ -37,7 +37,7 @@ func (s *site) liveAsUser(st *records.Engine, n int) error {
 	over := func(id string) error {
 		_, err := st.Load(ctx, id, terms)
 		if err = mustBe(err, store.ErrGone); err == nil {
-			_, err = st.Take(ctx, id, terms)
+			_, _, err = st.Take(ctx, id, terms)
 			err = mustBe(err, store.ErrGone)
 		}
 		return err
@@ -160,7 +160,7 @@ func RunUsers(t *testing.T, open Open) {
 	s.redis.Do(s, "CONFIG", "RESETSTAT")
 	_, err = st.Load(s.Context(), id, records.Terms{TTL: time.Minute})
 	s.wantError("Load", err, nil)
-	h, err := st.Take(s.Context(), id, records.Terms{})
+	h, _, err := st.Take(s.Context(), id, records.Terms{})
 	s.wantError("Take", err, nil)
 	if stats := fmt.Sprintf("%s", s.redis.Do(s, "INFO", "commandstats")); strings.Contains(stats, "cmdstat_eval") {
 		s.Errorf("scripts were run:\n%s", stats)

@@ -175,7 +175,7 @@ func (st *Site) Full() (free func()) {
 func (st *Site) take(doing string, c *http.Client) *records.Hold {
 	st.tb.Helper()
 	const long = 24 * time.Hour
-	hold, err := records.Of(st.store).Take(context.Background(), st.id(doing, c), records.Terms{MaxHold: long, Label: "sessiontest." + doing})
+	hold, _, err := records.Of(st.store).Take(context.Background(), st.id(doing, c), records.Terms{MaxHold: long, Label: "sessiontest." + doing})
 	if err != nil {
 		st.tb.Fatalf("sessiontest: %s: %v", doing, err)
 	}

@@ -53,7 +53,7 @@ func at(servers ...*redistest.Server) (o rueidis.ClientOption) {
 // save stores data in an existing session, under its lock.
 func save(t testing.TB, st *store.Store, id, data string) error {
 	t.Helper()
-	h, err := records.Of(st).Take(t.Context(), id, records.Terms{LockWait: time.Minute})
+	h, _, err := records.Of(st).Take(t.Context(), id, records.Terms{LockWait: time.Minute})
 	if err != nil {
 		return err
 	}

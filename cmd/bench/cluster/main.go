@@ -180,7 +180,7 @@ func (l *layout) load(ctx context.Context, clients int, span time.Duration) erro
 		all.Go(func() {
 			st := l.stores[c%len(l.stores)]
 			for i := c; time.Now().Before(end) && ctx.Err() == nil; i = (i + clients) % sessions {
-				hold, err := records.Of(st).Take(ctx, id(i), terms)
+				hold, _, err := records.Of(st).Take(ctx, id(i), terms)
 				if err == nil {
 					err = hold.Save(ctx, data)
 				}
