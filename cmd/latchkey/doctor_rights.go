@@ -25,14 +25,11 @@ var (
 		"+zrange ZRANGE KEY 0 1", "+zremrangebyscore ZREMRANGEBYSCORE KEY 0 1")
 	// Without it, requests need more round trips.
 	readRights = rights("+mget MGET KEY KEY")
-	// Rueidis also uses it, and can do without.
-	unsubscribe = right{rule: "+unsubscribe"}
 
 	notifyRights = rights("+publish PUBLISH CHANNEL 1", "+subscribe SUBSCRIBE CHANNEL",
 		"+pubsub|numsub PUBSUB NUMSUB CHANNEL")
 	clusterRights       = rights("+cluster|slots CLUSTER SLOTS", "+cluster|shards CLUSTER SHARDS", "+asking ASKING")
-	clusterNotifyRights = rights("+spublish SPUBLISH CHANNEL 1", "+ssubscribe SSUBSCRIBE CHANNEL",
-		"+sunsubscribe SUNSUBSCRIBE CHANNEL")
+	clusterNotifyRights = rights("+spublish SPUBLISH CHANNEL 1", "+ssubscribe SSUBSCRIBE CHANNEL")
 )
 
 func rights(lines ...string) (all []right) {
@@ -87,7 +84,7 @@ func (d *diagnosis) rights() {
 
 // leastUser returns the command that makes a user with the rights of store/REDIS.md.
 func (d *diagnosis) leastUser(user string) string {
-	needed, notify := slices.Concat(neededRights, readRights, userRights), append(slices.Clone(notifyRights), unsubscribe)
+	needed, notify := slices.Concat(neededRights, readRights, userRights), notifyRights
 	if d.inCluster() {
 		needed, notify = append(needed, clusterRights...), clusterNotifyRights
 	}

@@ -23,7 +23,7 @@ var leastRights = []any{
 var userRights = []any{"+zscore", "+zadd", "+zrem", "+zcard", "+zrange", "+zremrangebyscore"}
 
 // The rights with which a process that waits is notified.
-var wakeRights = []any{"&app:wake:*", "+publish", "+subscribe", "+unsubscribe", "+pubsub|numsub"}
+var wakeRights = []any{"&app:wake:*", "+publish", "+subscribe", "+pubsub|numsub"}
 
 // The line to copy in REDIS.md has all of these rights, and no others.
 func TestRightsAreAsDocumented(t *testing.T) {

@@ -25,7 +25,6 @@ type client struct {
 	maker   maker
 	links   links
 	shared  sharedDeadline
-	topics  topics
 	health  health
 	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
 }

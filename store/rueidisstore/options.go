@@ -74,6 +74,7 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	o.DisableCache = true
 	o.AlwaysPipelining = true
 	o.BlockingPipeline = -1
+	orElse(&o.BlockingPoolSize, maxSubscriptions)
 	orElse(&o.PipelineMultiplex, -1)
 	orElse(&o.RingScaleEachConn, rueidis.DefaultRingScale)
 	orElse(&o.ReadBufferEachConn, bufferSize)
@@ -118,7 +119,8 @@ const (
 	bufferSize       = 32 << 10
 	maxRedirections  = 8
 	sentinelInterval = 5 * time.Second
-	maxRingScale     = 20 // a ring has 2 to the power of that places, of about 200 bytes each
+	maxSubscriptions = 1 << 16 // to a node, of which each has a connection
+	maxRingScale     = 20      // a ring has 2 to the power of that places, of about 200 bytes each
 )
 
 // orElse gives an option its default.

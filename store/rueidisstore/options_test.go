@@ -68,6 +68,7 @@ func TestOwnOptionsStay(t *testing.T) {
 		ReadBufferEachConn:  100,
 		WriteBufferEachConn: 100,
 		PipelineMultiplex:   2,
+		BlockingPoolSize:    5,
 		ConnWriteTimeout:    time.Second,
 		MaxFlushDelay:       time.Microsecond,
 		Dialer:              net.Dialer{Timeout: time.Second, KeepAlive: time.Second},

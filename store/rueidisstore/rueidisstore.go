@@ -23,16 +23,17 @@
 //
 //	one server     ACL SETUSER latchkey on >PASSWORD resetkeys ~latchkey:* resetchannels -@all +ping +get +mget +getrange +set +del +pexpire +pttl +rename +time +eval +evalsha
 //	logins         +zscore +zadd +zrem +zcard +zrange +zremrangebyscore
-//	notifications  +publish +subscribe +unsubscribe +pubsub|numsub &latchkey:wake:*
+//	notifications  +publish +subscribe +pubsub|numsub &latchkey:wake:*
 //	Sentinel       +role
-//	cluster        +cluster|slots +cluster|shards +asking, and for notifications +spublish +ssubscribe +sunsubscribe &latchkey:wake:*
+//	cluster        +cluster|slots +cluster|shards +asking, and for notifications +spublish +ssubscribe &latchkey:wake:*
 //
 // Rueidis asks a single server for cluster|slots. A refusal is harmless, but appears in ACL LOG.
 //
 // # What the store sets
 //
 // Rueidis repeats and caches nothing. All round trips to a node share one connection, unless
-// PipelineMultiplex is set. Buffers are 32 KiB, unless set. A connection without a reply for a quarter longer
+// PipelineMultiplex is set. While requests wait for sessions of other processes, notifications have a connection of their
+// own; on a cluster one for each of these sessions. Buffers are 32 KiB, unless set. A connection without a reply for a quarter longer
 // than [store.Options].Timeout is closed, unless Dialer.KeepAlive and ConnWriteTimeout are set. All other
 // options stay as they are. If an option cannot work, [Open] returns an error.
 //

@@ -14,33 +14,19 @@ import (
 
 // Subscribe is described in [transport.Client].
 func (c *client) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
-	return c.subscribe(ctx, channel, way{
-		begin: func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(channel).Build() },
-		end:   func(b rueidis.Builder) rueidis.Completed { return b.Unsubscribe().Channel(channel).Build() },
-	})
+	return c.subscribe(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Subscribe().Channel(channel).Build() })
 }
 
 // SubscribeShard is described in [transport.ClusterClient].
 func (c *client) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
-	return c.subscribe(ctx, channel, way{
-		begin: func(b rueidis.Builder) rueidis.Completed { return b.Ssubscribe().Channel(channel).Build() },
-		end:   func(b rueidis.Builder) rueidis.Completed { return b.Sunsubscribe().Channel(channel).Build() },
-	})
+	return c.subscribe(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Ssubscribe().Channel(channel).Build() })
 }
 
-// A way is a way of subscribing to a channel.
-type way struct {
-	begin, end func(rueidis.Builder) rueidis.Completed
-}
-
-// topics are the channels to which this client listens, each with its last subscription.
-type topics struct {
-	mu   sync.Mutex
-	last map[string]*subscription
-}
-
-// A subscription shares the connection of the commands. The reader of that connection must not wait, so
-// messages that are not received yet are kept here.
+// A subscription has a connection of its own, whose end is its end. It could share that of the commands, but would need
+// UNSUBSCRIBE then: rueidis sends a PING behind it, mistakes the replies if Redis refuses either of the two, as in the states
+// BUSY, MISCONF and MASTERDOWN, and ends the process.
+//
+// The reader of a connection must not wait, so messages that are not received yet are kept here.
 type subscription struct {
 	cancel context.CancelFunc
 	begun  chan struct{} // closed when Redis has confirmed the subscription
@@ -57,7 +43,10 @@ var errUnread = errors.New("too many messages that are not received")
 
 const maxUnread = 10_000
 
-func (c *client) subscribe(ctx context.Context, channel string, w way) (transport.Subscription, error) {
+// A begin makes the command that subscribes to a channel.
+type begin = func(rueidis.Builder) rueidis.Completed
+
+func (c *client) subscribe(ctx context.Context, to begin) (transport.Subscription, error) {
 	ctx, stop := context.WithTimeout(ctx, c.timeout)
 	defer stop()
 	end, _ := ctx.Deadline()
@@ -68,7 +57,7 @@ func (c *client) subscribe(ctx context.Context, channel string, w way) (transpor
 	s := &subscription{begun: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
 	var living context.Context
 	living, s.cancel = context.WithCancel(context.Background())
-	go c.listen(living, redis, channel, w, s)
+	go s.listen(living, redis, to)
 	select {
 	case <-s.begun:
 		return s, nil
@@ -81,23 +70,13 @@ func (c *client) subscribe(ctx context.Context, channel string, w way) (transpor
 	return nil, fmt.Errorf("%w: subscribing: %w", transport.ErrUnavailable, err)
 }
 
-// listen is the goroutine of a subscription. It runs until ctx ends or rueidis loses the subscription. When
-// it returns, Redis has been asked to send no more.
-func (c *client) listen(ctx context.Context, redis rueidis.Client, channel string, w way, s *subscription) {
+// listen is the goroutine of a subscription. It runs until ctx ends, or Redis or the connection ends the subscription.
+func (s *subscription) listen(ctx context.Context, redis rueidis.Client, to begin) {
 	defer s.cancel()
 	defer close(s.over)
-	defer c.topics.add(channel, s)()
 	ctx = rueidis.WithOnSubscriptionHook(ctx, s.confirm)
-	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
-		if ctx.Err() != nil { // otherwise Redis or the connection has ended it
-			last, stop := context.WithTimeout(context.Background(), c.timeout)
-			defer stop()
-			conn.Do(last, w.end(conn.B()))
-		}
-		return err
-	})
 	for {
-		err := redis.Receive(ctx, w.begin(redis.B()), s.deliver)
+		err := s.receive(ctx, redis, to)
 		if !s.again(err) {
 			s.fail(err)
 			return
@@ -109,26 +88,11 @@ func (c *client) listen(ctx context.Context, redis rueidis.Client, channel strin
 	}
 }
 
-// add waits until the previous subscription to the same channel has ended, since its end would end s, too.
-// The caller must call remove at the end of s.
-func (t *topics) add(channel string, s *subscription) (remove func()) {
-	t.mu.Lock()
-	previous := t.last[channel]
-	if t.last == nil {
-		t.last = make(map[string]*subscription)
-	}
-	t.last[channel] = s
-	t.mu.Unlock()
-	if previous != nil {
-		<-previous.over
-	}
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.last[channel] == s {
-			delete(t.last, channel)
-		}
-	}
+// receive dials a connection, and listens on it until ctx ends, or Redis or the connection ends the subscription.
+func (s *subscription) receive(ctx context.Context, redis rueidis.Client, to begin) error {
+	own, _ := redis.Dedicate()
+	defer own.Close()
+	return own.Receive(ctx, to(own.B()), s.deliver)
 }
 
 // confirm and deliver are called by rueidis, from the goroutine that reads all replies.
@@ -210,7 +174,7 @@ func (s *subscription) Receive() (string, error) {
 	}
 }
 
-// Close ends s at once. Redis is told soon.
+// Close ends s at once. Its connection is closed soon.
 func (s *subscription) Close() error {
 	s.fail(transport.ErrClosed)
 	s.mu.Lock()
