@@ -53,15 +53,15 @@ func (o *observation) keeps(n *notes) bool {
 // its own event: another goroutine would come too late for the span of the request.
 const endedOpen = "ended_open"
 
-// Noticed implements records.Collector. A lost lock is told at once: whoever has lost it holds nothing.
-func (o *observation) Noticed(notice *records.Notice) {
+// Noticed implements records.Collector. What is urgent is told at once: whoever has lost the lock holds nothing.
+func (o *observation) Noticed(notice *records.Notice, urgent bool) {
 	e := (*SessionEvent)(notice)
 	n := o.lock()
 	if n == nil {
 		o.passOn(e)
 		return
 	}
-	if e.What == endedOpen || e.What != "lost" && o.keeps(n) {
+	if e.What == endedOpen || !urgent && o.keeps(n) {
 		n.kept = append(n.kept, e)
 	} else {
 		o.passOn(e)

@@ -27,7 +27,7 @@ import (
 // All other events are reported in order by one goroutine for each observer. Most of them belong to no request, such as
 // a lease that is extended. Five kinds belong to a request:
 //
-//   - a lost lock
+//   - a lost lock, unless the request's own commit finds the loss
 //   - what happens before a commit, if that makes more than 1,024 events
 //   - what happens after a commit in the middle of the handler
 //   - what a handler in mode None does with the Sessions

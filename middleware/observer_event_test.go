@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"weak"
@@ -148,4 +149,30 @@ func TestTheCloneOfAnEventIsItsOwn(t *testing.T) {
 			t.Errorf("the clone changes with its event: %+v", kept)
 		}
 	}
+}
+
+// A record that could not be stored has no size: the event has that of the record as it was read.
+func TestARecordThatIsNotStoredIsNotMeasured(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{w}}, app())
+		w.takeAll()
+		v.get(s.URL+"/id").want(t, 200, "*")
+		read := w.one(t).Bytes
+		free := v.hold(s.URL + "/pause")
+		for _, key := range r.Keys(t) {
+			if strings.HasSuffix(key, ".lock") {
+				r.Do(t, "DEL", key)
+			}
+		}
+		free().want(t, 503, "*")
+		if e := eventOf(t, w, "/pause"); e.Bytes != read || read == 0 {
+			t.Errorf("%d bytes, and %d were read", e.Bytes, read)
+		}
+		r.Stop(t)
+		newVisitor(t).post(s.URL+"/add").want(t, 503, "*")
+		if e := eventOf(t, w, "/add"); e.Bytes != 0 {
+			t.Errorf("%d bytes of a session that could not begin", e.Bytes)
+		}
+	})
 }

@@ -355,3 +355,39 @@ func TestTheEndOfAHeldSessionIsObservedOnce(t *testing.T) {
 		}
 	})
 }
+
+// If the request's own commit finds the lock lost, the request itself tells it, before its own event: another goroutine may
+// come after the end of the server's span.
+func TestALossThatTheCommitFindsIsToldByTheRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		w := &witness{}
+		slow := observerFunc(func(ctx context.Context, e middleware.Event) {
+			if e, ok := e.(*middleware.SessionEvent); ok && e.What == "lost" {
+				time.Sleep(time.Second)
+			}
+			w.Observe(ctx, e)
+		})
+		s, v := begun(t, r, middleware.Options{Observers: []middleware.Observer{slow}}, app())
+		w.takeAll()
+		free := v.hold(s.URL + "/pause")
+		for _, key := range r.Keys(t) {
+			if strings.HasSuffix(key, ".lock") {
+				r.Do(t, "DEL", key)
+			}
+		}
+		free().want(t, 503, "*")
+		time.Sleep(2 * time.Second)
+		var order []string
+		for _, e := range w.takeAll() {
+			switch e := e.(type) {
+			case *middleware.SessionEvent:
+				order = append(order, e.What)
+			case *middleware.RequestEvent:
+				order = append(order, "request")
+			}
+		}
+		if lost := slices.Index(order, "lost"); lost < 0 || lost > slices.Index(order, "request") {
+			t.Errorf("the order is %q", order)
+		}
+	})
+}

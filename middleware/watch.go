@@ -215,7 +215,7 @@ func (rq *request) lost(why error) {
 // endedOpen tells observers that the session has ended while the request had it open.
 func (rq *request) endedOpen() {
 	if id := rq.identity.knownID(); rq.seen != nil && id != "" { // otherwise it has not opened the session yet
-		rq.seen.Noticed(&records.Notice{Session: id, What: endedOpen, Time: time.Now()})
+		rq.seen.Noticed(&records.Notice{Session: id, What: endedOpen, Time: time.Now()}, false)
 	}
 }
 

@@ -68,7 +68,7 @@ var observerDefects = []defect{
 		edits(overlay.In("middleware", "opening.acquire").Replace("q.seen.holdsOn()", "q.seen.waited(q.label(), 0, records.Wait{}, nil, time.Now())")),
 		seenBy(tests("middleware", "TestAnOptimisticWaitIsObserved"))},
 	{"P17", "a request is not told that its own commit has found the lock lost",
-		edits(overlay.In("internal/records", "tenure.end").Drop("t.engine.lost(h, w)")),
+		edits(overlay.In("internal/records", "tenure.end").Drop("t.engine.lost(h, w, true)")),
 		seenBy(simulation("hours"))},
 	{"P17", "a script that is sent again by its text is not told",
 		edits(overlay.In("internal/scripting", "Runner.eval").Replace("r.send(c, s, p, x)", "r.do(c, s, x, nil)")),

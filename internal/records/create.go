@@ -43,13 +43,17 @@ func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 var errTaken = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
 
 // create stores the first record of a new id. old is the id of the session that it replaces, or "".
-func (s *Engine) create(ctx context.Context, id, old string, record Record, t Terms) error {
+func (s *Engine) create(ctx context.Context, id, old string, record Record, t Terms) (err error) {
 	if err := s.usable(); err != nil {
 		return err
 	}
 	record.Device = shortened(record.Device)
 	size := s.sizeOf(record)
-	s.sized(ctx, size)
+	defer func() {
+		if err == nil {
+			s.sized(ctx, size)
+		}
+	}()
 	if err := t.fits(size); err != nil {
 		return err
 	}

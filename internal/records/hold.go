@@ -160,7 +160,6 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 		record.Data, record.Content = data, nil
 	}
 	size := h.engine.sizeOf(record)
-	defer h.engine.sized(ctx, size) // not before: who waits for the session need not wait for it
 	err := h.terms.fits(size)
 	if _, _, ofUser := cutTag(h.id); ofUser != (record.User != "") {
 		err = errTag // no process could read it
@@ -171,7 +170,11 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 	}
 	begun := time.Now()
 	w := write{begun: begun, changed: true, record: record, size: int32(size), ttl: h.terms.expiry(&record, begun), quiet: h.terms.Quiet}
-	return failed("saving", h.id, h.tenure.end(ctx, h, w))
+	err = h.tenure.end(ctx, h, w)
+	if err == nil {
+		h.engine.sized(ctx, size)
+	}
+	return failed("saving", h.id, err)
 }
 
 // Destroy ends the session, and the hold. The id is remembered as gone for a minute. The errors are those of

@@ -42,8 +42,10 @@ type Collector interface {
 	WithoutCancel() context.Context
 	// Exchanged is called after an exchange.
 	Exchanged(Exchange)
-	Noticed(*Notice)
-	// Sized is called when a record was read without the lock, and when it was sent, or is too large for that.
+	// Noticed is called when something has happened to a session. If it is urgent, the request may go on for long, and
+	// observers want to know before its end.
+	Noticed(n *Notice, urgent bool)
+	// Sized is called when a record was read without the lock, and when it was stored.
 	Sized(bytes int)
 }
 
@@ -118,12 +120,14 @@ func (s *Engine) exchanged(ctx context.Context, x Exchange) {
 }
 
 // Tell tells what has happened to a session.
-func (s *Engine) Tell(ctx context.Context, n *Notice) {
+func (s *Engine) Tell(ctx context.Context, n *Notice) { s.tell(ctx, n, false) }
+
+func (s *Engine) tell(ctx context.Context, n *Notice, urgent bool) {
 	if !s.observed() {
 		return
 	}
 	if c := s.collectorIn(ctx); c != nil {
-		c.Noticed(n)
+		c.Noticed(n, urgent)
 		return
 	}
 	for _, o := range *s.observers.Load() {
@@ -175,10 +179,11 @@ func why(lost error) string {
 	return "taken"
 }
 
-// lost tells that a hold has lost its lock.
-func (s *Engine) lost(h *Hold, reason error) {
+// lost tells that a hold has lost its lock. ends: it has found that by its own commit.
+func (s *Engine) lost(h *Hold, reason error, ends bool) {
 	if s.observed() {
-		s.notice(h.ticket.Context, time.Now(), h.id, "lost", why(reason), lease.WhyLost(reason))
+		n := &Notice{Session: h.id, What: "lost", How: why(reason), Time: time.Now(), Err: lease.WhyLost(reason)}
+		s.tell(h.ticket.Context, n, !ends)
 	}
 }
 

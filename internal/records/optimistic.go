@@ -37,10 +37,12 @@ func (s *Engine) SaveLoaded(ctx context.Context, id string, read Record, c Conte
 	record := read
 	record.Data, record.Content, record.revision = nil, c, s.newRevision(id)
 	size := s.sizeOf(record)
-	s.sized(ctx, size)
 	err := t.fits(size)
 	if err == nil {
 		err = s.saveLoaded(withoutCancel(ctx), id, read, record, t)
+	}
+	if err == nil {
+		s.sized(ctx, size)
 	}
 	return record, failed("saving", id, err)
 }

@@ -226,7 +226,7 @@ func (t *tenure) end(ctx context.Context, h *Hold, w write) error {
 	}
 	why := cmp.Or(t.doubt, t.over, ErrLost)
 	if errors.Is(why, ErrLost) { // lapse has told only the next hold
-		t.engine.lost(h, why)
+		t.engine.lost(h, why, true)
 	}
 	return why
 }
@@ -343,7 +343,7 @@ func (t *tenure) lapse(reason error) {
 	}
 	t.over = reason
 	if t.hold != nil {
-		t.engine.lost(t.hold, reason)
+		t.engine.lost(t.hold, reason, false)
 		t.hold.tell(reason)
 		t.hold = nil
 	}
