@@ -563,7 +563,9 @@ func Example_auditLog() {
 	_ = middleware.Options{
 		Keys: [][]byte{key},
 		Hooks: middleware.Hooks{
-			Begin: func(ctx context.Context, id string) { slog.InfoContext(ctx, "session begins", "id", id) },
+			Begin: func(ctx context.Context, id string) { // also by a login, if there was no session before
+				slog.InfoContext(ctx, "session begins", "user", session.FromContext(ctx).User(), "id", id)
+			},
 			Renew: func(ctx context.Context, old, id string) {
 				user := session.FromContext(ctx).User()
 				slog.InfoContext(ctx, "new id", "user", user, "id", id, "before", old)

@@ -190,8 +190,8 @@ type ExchangeEvent struct {
 	// The client of rueidisstore follows these redirects by itself, and does not report them.
 	Moved, Asked int
 	// Holds is how many holds a commit ends: how many requests have held the session since the last commit. A commit that is
-	// tried again has another exchange with the same Holds. So count only those without Err and Status. If the session has
-	// ended meanwhile, nothing is stored: the RequestEvents say so.
+	// tried again has another exchange with the same Holds. So count only those without Err and Status. If the lock was
+	// lost or the session has ended meanwhile, nothing is stored: the RequestEvents say so.
 	Holds int
 	// Sent and Received are the sizes of arguments and replies in bytes. Sent is 0 if the commands were certainly not sent.
 	Sent, Received int
@@ -219,7 +219,8 @@ type ExchangeEvent struct {
 //	            max_sessions  a login has ended it, because of Options.MaxSessions
 //	            gave_way      a newer login has replaced it, since nobody had come back with it. The first request that comes
 //	                          with the newer login reports it
-//	            other_user    a request came with an old ID and logged in: the ID led to another user's session
+//	            other_user    a request came with an old ID of a user's session and logged in: the ID led to another user's
+//	                          session
 //	ended_open                a request's context has ended, since the session ended while the request had it open. That
 //	                          takes up to two seconds: a request that is done before does not report it. The others
 //	                          report it at their next commit, or when their handler has returned
@@ -235,7 +236,8 @@ type ExchangeEvent struct {
 //	extended                  the lease of a lock was extended, or could not be: see Err
 //	handed_over               this process has released the lock, and another process has waited for it
 //	swept                     a lock was removed in the background: of a request whose commit got no reply, whose
-//	                          session had ended, or whose client had gone away
+//	                          session had ended, whose client had gone away, or that had lost the lock and still had
+//	                          its key
 type SessionEvent struct {
 	// Session is the public ID.
 	Session string

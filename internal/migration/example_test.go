@@ -48,7 +48,7 @@ func ExampleFromSCS() {
 	old := oldManager() // your *scs.SessionManager, with the Store, Codec and Cookie that it has now
 
 	options := OptionsOfSCS(old)
-	options.Keys = [][]byte{key}
+	options.Keys, options.Mode = [][]byte{key}, middleware.ByMethod
 	sessions, err := middleware.New(st, options)
 	if err != nil {
 		log.Fatal(err)
@@ -60,7 +60,7 @@ func ExampleFromGorilla() {
 	old := oldStore() // your *sessions.CookieStore, or any other store, with the keys and Options that it has now
 
 	options := OptionsOfGorilla(old.Options)
-	options.Keys = [][]byte{key}
+	options.Keys, options.Mode = [][]byte{key}, middleware.ByMethod
 	ours, err := middleware.New(st, options)
 	if err != nil {
 		log.Fatal(err)

@@ -1,9 +1,12 @@
 package migration
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -307,6 +310,31 @@ func TestMovingAndCaches(t *testing.T) {
 			if got := res.Header.Get("Cache-Control") + res.Header.Get("Surrogate-Control"); got != "no-store" || len(res.Cookies()) < 2 {
 				s.Errorf("%s: a cache may keep the response: %v", path, res.Header)
 			}
+		}
+	})
+}
+
+// What is around the step sees the route, for its log, and net/http the form, whose files it removes.
+func TestMovingAndWhatIsAroundIt(t *testing.T) {
+	each(t, func(s *site, _ *redistest.Server) {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		if err := form.WriteField("key", "value"); err != nil {
+			s.Fatal(err)
+		}
+		_ = form.Close()
+		r := httptest.NewRequest("POST", "/form/7", &body)
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		r.AddCookie(&http.Cookie{Name: s.cookie, Value: "unknown"})
+		mux := http.NewServeMux()
+		mux.HandleFunc("/form/{id}", func(_ http.ResponseWriter, r *http.Request) {
+			if got := r.FormValue("key"); got != "value" {
+				s.Errorf("the form has %q", got)
+			}
+		})
+		s.move(s.sessions, nil, s.sessions.Handler(mux)).ServeHTTP(httptest.NewRecorder(), r)
+		if r.Pattern != "/form/{id}" || r.MultipartForm == nil {
+			s.Errorf("the route is %q, the form %v", r.Pattern, r.MultipartForm)
 		}
 	})
 }

@@ -4,6 +4,7 @@ package migration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -53,7 +54,11 @@ func moving(sessions *middleware.Sessions, oldCookie string, next http.Handler,
 			a.send(w)
 			return
 		}
+		came := r
 		r = r.Clone(r.Context())
+		defer func() { // net/http removes the files of a form, and what logs around the step wants the route
+			came.MultipartForm, came.Pattern = cmp.Or(came.MultipartForm, r.MultipartForm), cmp.Or(came.Pattern, r.Pattern)
+		}()
 		for _, line := range a.header["Set-Cookie"] {
 			w.Header().Add("Set-Cookie", line)
 			if c, err := http.ParseSetCookie(line); err == nil && c.MaxAge >= 0 {

@@ -13,6 +13,9 @@ import (
 	"github.com/alexedwards/scs/goredisstore"
 	"github.com/alexedwards/scs/v2"
 	"github.com/boj/redistore"
+	gin_sessions "github.com/gin-contrib/sessions"
+	gin_cookie "github.com/gin-contrib/sessions/cookie"
+	"github.com/gin-gonic/gin"
 	"github.com/gorilla/sessions"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -81,6 +84,25 @@ var libraries = map[string]func(t *testing.T, r *redistest.Server) library{
 		store.Options.Secure = false // over plain HTTP it would not come back
 		l := fromGorilla(store, store.Options, false)
 		l.lose = func() {}
+		return l
+	},
+	"gin, sessions in the cookie": func(*testing.T, *redistest.Server) library {
+		options := gin_sessions.Options{Path: "/", MaxAge: 30 * 24 * 3600, HttpOnly: true}
+		store := gin_cookie.NewStore(make([]byte, 32))
+		store.Options(options)
+		l := fromGorilla(store, options.ToGorillaOptions(), false)
+		engine := gin.New()
+		engine.Use(gin_sessions.Sessions(l.cookie, store))
+		engine.Any("/*path", func(c *gin.Context) {
+			s := gin_sessions.Default(c)
+			s.Set("user", "ann")
+			s.Set("visits", 3)
+			s.Set("address", address{"Main Street", 5})
+			if err := s.Save(); err != nil {
+				_ = c.AbortWithError(http.StatusInternalServerError, err)
+			}
+		})
+		l.login, l.lose = engine, func() {}
 		return l
 	},
 }
