@@ -33,8 +33,10 @@ func Open(rawURL string, o Options) (*Store, error) {
 	switch {
 	case o.TLS != nil && !target.tls:
 		return nil, errors.New("store: Options.TLS is set, but the URL's scheme has no TLS: write rediss:// or valkeys://")
-	case o.Credentials != nil && target.password != "":
-		return nil, errors.New("store: Options.Credentials is set, but the URL has a password as well: use one of them")
+	case o.Credentials != nil && (target.username != "" || target.password != ""):
+		return nil, errors.New("store: Options.Credentials is set, but the URL has a user or a password as well: remove them from the URL")
+	case target.username != "" && target.password == "":
+		return nil, errors.New("store: redis URL: names a user without a password: write user:password@, or :password@")
 	}
 	pool := target.pool(cmp.Or(o.Timeout, locker.DefaultTimeout), o.TLS, o.Credentials)
 	o.TLS, o.Credentials = nil, nil
@@ -65,10 +67,6 @@ func parseURL(raw string) (target, error) {
 	}
 	t := target{network: "tcp", tls: u.Scheme == "rediss" || u.Scheme == "valkeys", username: u.User.Username()}
 	t.password, _ = u.User.Password()
-	if t.username != "" && t.password == "" {
-		return target{}, errors.New("names a user without a password: write user:password@, or :password@")
-	}
-
 	database := strings.TrimPrefix(u.Path, "/")
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // the query may be the rest of a password that was not encoded

@@ -37,6 +37,7 @@ func TestOpenRefusesContradictions(t *testing.T) {
 		{"valkey://h", Options{TLS: &tls.Config{}}, []string{"Options.TLS", "valkeys://"}},
 		{"unix:///s", Options{TLS: &tls.Config{}}, []string{"Options.TLS"}},
 		{"redis://:pa55@h", Options{Credentials: ask}, []string{"Options.Credentials", "URL"}},
+		{"redis://app@h", Options{Credentials: ask}, []string{"Options.Credentials", "URL"}},
 		{"redis://app:pa55@h", Options{Credentials: ask}, []string{"Options.Credentials", "URL"}},
 	} {
 		st, err := Open(tt.url, tt.options)

@@ -89,7 +89,7 @@ type Options struct {
 	TLS *tls.Config
 	// Credentials returns the user, which may be "", and the password for each connection that the store of
 	// [Open] makes. It is for credentials that change, such as tokens. Its ctx ends after Timeout. If
-	// Credentials is set, the URL must not have a password.
+	// Credentials is set, the URL must have neither a user nor a password.
 	Credentials func(ctx context.Context) (user, password string, err error)
 }
 

@@ -130,9 +130,10 @@ func TestDialFailsThatBeganBefore(t *testing.T) {
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for want, pool := range map[string]*redis.Pool{
-		"the pool is nil":      nil,
-		"the pool cannot dial": {},
-		"no configuration":     {Dial: func() (redis.Conn, error) { panic("no configuration") }},
+		"the pool is nil":        nil,
+		"the pool cannot dial":   {},
+		"returned no connection": {Dial: func() (redis.Conn, error) { return nil, nil }},
+		"no configuration":       {Dial: func() (redis.Conn, error) { panic("no configuration") }},
 		"dial memory": {Dial: func() (redis.Conn, error) {
 			return redis.Dial("tcp", "nobody.memory:1", redis.DialContextFunc(memnet.DialContext))
 		}},

@@ -253,11 +253,16 @@ func (c *Redigo) dial(ctx context.Context) (conn redis.Conn, err error) {
 	case c.pool == nil:
 		return nil, errors.New("the pool is nil")
 	case c.pool.DialContext != nil:
-		return c.pool.DialContext(ctx)
+		conn, err = c.pool.DialContext(ctx)
 	case c.pool.Dial != nil:
-		return c.pool.Dial()
+		conn, err = c.pool.Dial()
+	default:
+		return nil, errors.New("the pool cannot dial")
 	}
-	return nil, errors.New("the pool cannot dial")
+	if conn == nil && err == nil {
+		err = errors.New("the pool has dialled, and returned no connection")
+	}
+	return conn, err
 }
 
 // recovered turns a panic into the error of a call. Call it by defer.

@@ -21,8 +21,8 @@
 // ContextTimeoutEnabled must be true. Without it, go-redis ignores deadlines, and a call to a server that
 // hangs fails only after ReadTimeout, 5 s, or never with a ReadTimeout or WriteTimeout of -2. A ClusterClient
 // must not read from replicas. So [New] refuses ReadOnly, RouteByLatency, RouteRandomly,
-// NewFailoverClusterClient and Ring, too. A ClusterClient without a ReadTimeout would wait for ever, and is
-// refused.
+// NewFailoverClusterClient and Ring, too. Do not set ReplicaOnly of FailoverOptions, either: New cannot see it. A
+// ClusterClient without a ReadTimeout would wait for ever, and is refused.
 //
 // MaxRetries and MaxRedirects have no effect. If go-redis repeated a command, the command might be executed
 // twice unnoticed. So go-redis repeats nothing, and Latchkey repeats what can be repeated. DialTimeout,

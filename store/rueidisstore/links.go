@@ -34,6 +34,9 @@ type dialer = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn,
 func (l *links) dialing(o rueidis.ClientOption) dialer {
 	return func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 		conn, err := apart(func() (net.Conn, error) { return dialAs(o, ctx, address, d, config) })
+		if conn == nil && err == nil {
+			err = errors.New("ClientOption's function has dialled, and returned no connection")
+		}
 		if err != nil {
 			return nil, dialError{err}
 		}

@@ -65,6 +65,17 @@ func TestAFunctionOfTheOptionsPanics(t *testing.T) {
 	}
 }
 
+// A dial function that returns neither a connection nor an error does not end the process, either.
+func TestADialReturnsNothing(t *testing.T) {
+	t.Parallel()
+	o := at(redistest.Real(t))
+	o.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, nil }
+	_, err := opened(t, o, patient.Timeout).Do(t.Context(), "", transport.Command{"PING"})
+	if !errors.Is(err, transport.ErrRefused) || !strings.Contains(err.Error(), "returned no connection") {
+		t.Error(err)
+	}
+}
+
 // A round trip that runs in our own goroutine, since its caller has little time, panics in the caller's
 // goroutine.
 func TestAGuardedExchangePanics(t *testing.T) {
