@@ -128,7 +128,7 @@ func (o *observation) finish() {
 			e.describe(rq, n.wasOpen)
 		}
 		if o.task != nil {
-			if len(e.Holds) == 0 { // no wait has logged it
+			if e.Session != "" && len(e.Holds) == 0 { // no wait has logged it
 				trace.Log(o.Context, "session", e.Session)
 			}
 			trace.Log(o.Context, "label", e.Label)

@@ -126,7 +126,7 @@ type RequestEvent struct {
 	// RoundTrips is how many round trips to Redis the request has made: how many ExchangeEvents it has. A commit may also
 	// store the changes of other requests, which then need none.
 	RoundTrips int
-	// Bytes is the size of the session's record as it was last read or written by the request.
+	// Bytes is the size of the session's record as the request has last read or stored it.
 	Bytes int
 
 	// Began, Renewed, LoggedIn and Ended: the request has begun its session, given it a new ID, logged a user in, or
