@@ -7,9 +7,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/lease"
 )
 
-// A Lease is a lock that is held. Any goroutine may call its methods. Until it is released, a timer renews it every
+// A Lease is a lock that is held. Any goroutine may call its methods. Until it is released, a timer extends it every
 // third of Options.Lease, for as long as MaxHold allows; after that it only asks whether the lock is still held.
-// Between two renewals the Lease has no goroutine.
+// Between two extensions the Lease has no goroutine.
 type Lease struct{ lease lease.Lease }
 
 // Validity returns for how long the holder may rely on the lease if it is not extended: 0 if it was lost or
@@ -33,7 +33,7 @@ func (l *Lease) Lost() <-chan struct{} { return l.lease.Lost() }
 func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) }
 
 // Extend makes the lease last for d from now at least, even beyond MaxHold. It never shortens the lease: if d is less
-// than what is left, Extend only asks Redis whether the lock is still held. The lease is renewed as before. d must be
+// than what is left, Extend only asks Redis whether the lock is still held. The timer extends the lease as before. d must be
 // at least 1 ms. The error is [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost]
 // if another holder did. After Unlock it is an ErrExpired, too, whoever has the lock. If the outcome is unknown, the
 // error is [ErrUnavailable], and the lease goes on for as long as it lasts.
@@ -53,8 +53,8 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too
-// soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long. If a
-// renewal reaches Redis after UnlockAfter, the lock stays locked for a lease from then on, unless delay lasts longer.
+// soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long. If an
+// extension reaches Redis after UnlockAfter, the lock stays locked for a lease from then on, unless delay lasts longer.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }

@@ -1,5 +1,5 @@
 // Package locker implements distributed locks on Redis. A lock has one holder at a time, in any number of
-// processes. The holder is told at once when it has lost the lock.
+// processes. A holder that has lost the lock is told so: at its next extension at the latest.
 //
 //	jobs := locker.NewSpin(pool, locker.Options{Wait: locker.NoWait})
 //	lease, err := jobs.Lock(ctx, "job:report")
@@ -13,10 +13,10 @@
 //   - [Spin]: one Redis, the usual choice.
 //   - [Timestamp]: one Redis, for sharing locks with programs that keep the time of expiry in the key, by SETNX
 //     and GETSET.
-//   - [Redlock]: several Redis servers, of which less than half may fail.
+//   - [Redlock]: several Redis servers, of which fewer than half may fail.
 //   - [New]: your own [Algorithm], or another Redis client.
 //
-// All of them take the same [Options] and return a [Lease], which is renewed while it is held. The callers of
+// All of them take the same [Options] and return a [Lease], which is extended while it is held. The callers of
 // one process wait in line, and only the first caller talks to Redis. With Spin the processes that wait have a
 // queue in Redis, and each is notified when its turn has come.
 //
@@ -44,7 +44,7 @@
 // without a holder.
 //
 // Redis may lose the key: by a failover to a replica that does not have the key yet, an eviction, or a
-// FLUSHALL. Then two callers may hold the lock, until the first holder renews its lease: for a third of a lease
+// FLUSHALL. Then two callers may hold the lock, until the first holder extends its lease: for a third of a lease
 // at most, or for the time that the first holder has asked for by Extend.
 //
 // # What Redis must permit

@@ -9,7 +9,7 @@ import (
 
 // Options say how to lock. The zero value means the defaults.
 type Options struct {
-	// Lease is how long the lock outlives a holder that was killed. A live holder renews it every third of that
+	// Lease is how long the lock outlives a holder that was killed. A live holder extends it every third of that
 	// time. Default 10 s, at least 1 ms.
 	Lease time.Duration
 	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at the end
@@ -19,7 +19,7 @@ type Options struct {
 	// Wait is for a lock that is held, and not for an outage: a round trip that fails ends the wait of its caller. If
 	// Redis did not reply in time, that also ends the wait of the other callers of this process for that key.
 	Wait time.Duration
-	// MaxHold is how long a lease is renewed. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
+	// MaxHold is how long a lease is extended. Then it expires, and Lease.Lost notifies the holder. Default 1 min,
 	// or Lease if that is longer.
 	MaxHold time.Duration
 	// MaxWaiters is how many callers of this process may wait for one key, not counting the holder. Default

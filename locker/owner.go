@@ -28,7 +28,7 @@ type HeldError struct {
 	// For is how long the owner had held the lock, by the clocks of the two hosts.
 	For time.Duration
 	// Left is how long the owner's lease still lasted or, after UnlockAfter, for how long the lock stays locked; 0 if
-	// that is unknown. A living owner may renew its lease, or release the lock sooner.
+	// that is unknown. A living owner may extend its lease, or release the lock sooner.
 	Left time.Duration
 	// Err is ErrTimeout, ErrTooManyWaiters, or the cause of the end of the caller's context; nil means ErrTimeout.
 	Err error

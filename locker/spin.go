@@ -21,7 +21,7 @@ import (
 // a waiter notices it late, after a quarter of a second on average, since Options.Backoff does not apply to waiters that
 // can be notified.
 //
-// To free a lock by hand, DEL its key: the holder learns of the loss at its next renewal, and the processes that wait
+// To free a lock by hand, DEL its key: the holder learns of the loss at its next extension, and the processes that wait
 // within half a second. The queue is in a second key, which expires by itself: it is the lock's key with .queue behind
 // it, and the hash tag of the key if that has none of its own. If the lock's key has an opening brace, but no hash
 // tag, the queue's key begins with a brace.

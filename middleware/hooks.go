@@ -33,10 +33,10 @@ import (
 type Hooks struct {
 	// Begin is called when the first record of a session was stored.
 	Begin func(ctx context.Context, id string)
-	// Renew is called when a session has got another ID, by session.Renew or Login, or by Remember if a user
+	// Renew is called when a session has got another ID, by Session.Renew or Login, or by Remember if a user
 	// is logged in. The old ID is dead.
 	Renew func(ctx context.Context, old, id string)
-	// End is called when a session was ended: by session.Destroy, Sessions.End or EndAll; by Remember(0) of a login
+	// End is called when a session was ended: by Session.Destroy, Sessions.End or EndAll; by Remember(0) of a login
 	// that is older than Lifetime; by a login because of Options.MaxSessions; because the same user has logged in
 	// again and nobody had come back with it; or because another user has logged in with its old ID.
 	End func(ctx context.Context, id string)

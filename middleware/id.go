@@ -10,7 +10,7 @@ import (
 
 // # The id of a session
 //
-// A session's public id is derived from the secret in its cookie. After session.Login the id has two
+// A session's public id is derived from the secret in its cookie. After Session.Login the id has two
 // parts, of which the first is a tag that stands for the user; see internal/records/user.go. The cookie
 // then has the 12 bytes of the tag and the secret, under one signature.
 

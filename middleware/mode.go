@@ -28,7 +28,7 @@ const (
 	// discarded, and the handler runs again on the current data. Two effects of the first run stay: its
 	// informational responses, and its changes to the values of the request's context, except those that a chi
 	// router around the sessions makes. Side effects that must not happen twice, such as mail, belong after a
-	// successful session.Commit, which may fail with store.ErrConflict, or in a route with another mode.
+	// successful Session.Commit, which may fail with store.ErrConflict, or in a route with another mode.
 	// Optimistic is for GET, HEAD, OPTIONS and TRACE; another method is an error. A GET with a body runs as
 	// Exclusive, and so does a GET inside other Sessions.
 	Optimistic

@@ -15,7 +15,8 @@ import (
 //		}
 //	}
 //
-// Each event is reported once, also to an observer that is twice in the slice, unless it cannot be compared. Observe is
+// Each event is reported once, also to an observer that is twice in the slice, unless that observer cannot be compared. Observe
+// is
 // called by several goroutines at once.
 //
 // The events of a request are reported in order, in the goroutine of the request, after its session is released. No mutex
@@ -186,7 +187,7 @@ type ExchangeEvent struct {
 	// Node is the address of the server that was asked, and Database the number of its database, as far as the client
 	// knows them.
 	Node, Database string
-	// Moved and Asked are how often another node of a cluster was asked, since the slot was there, or was on the move.
+	// Moved and Asked are how often another node of a cluster was asked, because the slot had moved there, or was being moved.
 	// The client of rueidisstore follows these redirects by itself, and does not report them.
 	Moved, Asked int
 	// Holds is how many holds a commit ends: how many requests have held the session since the last commit. A commit that is
@@ -213,7 +214,7 @@ type ExchangeEvent struct {
 //	            login         its first record was stored, a user's
 //	renewed     renew         it has a new ID
 //	            login         it has a new ID, and belongs to a user, perhaps to a different one than before
-//	ended       destroy       by session.Destroy, or by Remember(0) of a login that is older than Lifetime
+//	ended       destroy       by Session.Destroy, or by Remember(0) of a login that is older than Lifetime
 //	            end           by Sessions.End
 //	            end_all       by Sessions.EndAll
 //	            max_sessions  a login has ended it, because of Options.MaxSessions

@@ -48,7 +48,7 @@ type Options struct {
 	// the signed text. Responses vary by Authorization. If the token is elsewhere, add to Vary yourself. Token
 	// may be called more than once for a request. Default: there is a cookie.
 	Token func(*http.Request) string
-	// MaxSessions is how many sessions a user may have, see [session.Session.Login]. A login beyond that number
+	// MaxSessions is how many sessions a user may have, see [Session.Login]. A login beyond that number
 	// ends the session that would expire first. With RefuseLogin the login fails instead, with
 	// [store.ErrTooManySessions], and is answered with 403. But a session with which no request has come back since
 	// its login is replaced first: the response to that login may have been lost. RefuseLogin without
@@ -81,7 +81,7 @@ type Options struct {
 	OnCorrupt func(*http.Request, error) error
 	// Discard reports whether a response with this status, which the handler has chosen, means that the
 	// handler's work has failed. If so, the handler's changes to the session, Renew and Destroy included, are not
-	// saved, as after session.Discard. Discard is not called when the handler calls Commit. Discard is for frameworks
+	// saved, as after Session.Discard. Discard is not called when the handler calls Commit. Discard is for frameworks
 	// that respond to a panic themselves, inside the sessions:
 	//
 	//	Discard: func(status int) bool { return status >= 500 }

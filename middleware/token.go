@@ -62,7 +62,7 @@ func isToken68(s string) bool {
 }
 
 // Token returns the token of the request's session, for a handler that gives it to its client: see
-// Options.Token. Call it after a session.Commit that has begun the session or given it a new ID, or after
+// Options.Token. Call it after a Session.Commit that has begun the session or given it a new ID, or after
 // the response has begun. If the ID stays, Token returns the token that the request came with. It signs the
 // token anew if Remember has moved the session's end beyond the end of the signature, or if an older key of
 // Options.Keys has signed the token.

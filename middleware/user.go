@@ -13,7 +13,7 @@ import (
 type Info struct {
 	// ID is the public ID.
 	ID string
-	// User that the session belongs to, and Device of the login: see session.Login and Options.Device. Both are
+	// User that the session belongs to, and Device of the login: see Session.Login and Options.Device. Both are
 	// empty if no user is logged in.
 	User, Device string
 	// Created is when the session began. For a user's session that is the login. A Renew does not change it.

@@ -74,7 +74,7 @@ type Options struct {
 	// Prefix begins every key. Default "latchkey:", at most 512 bytes. It must not contain braces, which mark the
 	// part of a key that chooses the slot of a cluster.
 	Prefix string
-	// Lease is how long a session stays locked after its holder was killed. A live holder renews
+	// Lease is how long a session stays locked after its holder was killed. A live holder extends
 	// it. Default 10 s, at least 1 ms, at most 1 year.
 	Lease time.Duration
 	// Timeout bounds each round trip to Redis: dialling, waiting for a connection, sending, and the reply.
@@ -173,6 +173,6 @@ func (s *Store) Ping(ctx context.Context) error { return s.engine.Ping(ctx) }
 // [NewOn] stays open, unless it is a [transport.Owned]. Requests that wait for a session fail with [ErrUnavailable], and
 // so do later requests. If the connections are closed, requests that hold a session fail when they save it: let them
 // finish first, as [net/http.Server.Shutdown] does. A lock that is still held then, or that a lost reply has left behind,
-// expires with its lease. If the client stays open, requests that hold a session save it, and their leases are renewed
+// expires with its lease. If the client stays open, requests that hold a session save it, and their leases are extended
 // until then.
 func (s *Store) Close() error { return s.engine.Close() }
