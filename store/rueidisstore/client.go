@@ -26,7 +26,7 @@ type client struct {
 	links   links
 	shared  sharedDeadline
 	health  health
-	left    atomic.Int64 // when the connections to a replica were last broken, in Unix nanoseconds
+	left    atomic.Int64 // when a server was last left, in Unix nanoseconds
 }
 
 var _ transport.RoutedClient = (*client)(nil)
@@ -98,18 +98,27 @@ func (c *client) guarded(x exchange, now, end time.Time) ([]any, error) {
 func (c *client) send(x exchange, now time.Time) (replies []any, err error) {
 	defer func() { c.health.judge(err) }()
 	replies, err = x.send(c.shared.until(now, c.timeout))
-	if x.redis.Mode() == rueidis.ClientModeStandalone && slices.ContainsFunc(replies, isReadOnly) {
-		c.leaveReplica(time.Now())
+	demoted := slices.ContainsFunc(replies, isReadOnly)
+	if mode := x.redis.Mode(); mode != rueidis.ClientModeCluster && (demoted || err != nil && mode == rueidis.ClientModeSentinel) {
+		c.leave(x.redis, demoted, time.Now())
 	}
 	return replies, err
 }
 
-// leaveReplica breaks the connections to a server that is not a master any more: its address may lead to
-// another server by now, which rueidis would not notice. With Sentinel and on a cluster rueidis does. The
-// connections are not broken more often than callers that come meanwhile can wait for.
-func (c *client) leaveReplica(now time.Time) {
+// leave leaves a server that is not the master any more, or perhaps is not. The server's address may lead to another
+// server by now, which rueidis would not notice: so its connections are broken. Sentinels are asked by a new client of
+// rueidis, since the present one may have missed what they have told; and while there is no master, it starts ever more
+// goroutines. On a cluster rueidis does all that by itself. A server is not left more often than callers that come
+// meanwhile can wait for.
+func (c *client) leave(redis rueidis.Client, demoted bool, now time.Time) {
 	last := c.left.Load()
-	if now.UnixNano()-last > int64(c.timeout/8) && c.left.CompareAndSwap(last, now.UnixNano()) {
+	if now.UnixNano()-last <= int64(c.timeout/8) || !c.left.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	if redis.Mode() == rueidis.ClientModeSentinel {
+		c.maker.drop(redis)
+	}
+	if demoted {
 		c.links.reset()
 	}
 }

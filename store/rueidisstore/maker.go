@@ -15,7 +15,7 @@ import (
 )
 
 // A maker makes the rueidis client when it is first needed, since rueidis fails if no server replies yet. One
-// try at a time is made for all waiting callers, and the next try not before retryTime.
+// try at a time is made for all waiting callers, and the next try not before retryTime or, with sentinels, sentinelTime.
 type maker struct {
 	option rueidis.ClientOption
 	made   atomic.Pointer[rueidis.Client]
@@ -27,7 +27,10 @@ type maker struct {
 	closed bool
 }
 
-const retryTime = 50 * time.Millisecond
+const (
+	retryTime    = 50 * time.Millisecond
+	sentinelTime = 250 * time.Millisecond // each try asks all sentinels
+)
 
 // client waits for the client until end, or until ctx is cancelled.
 func (m *maker) client(ctx context.Context, end time.Time) (rueidis.Client, error) {
@@ -87,12 +90,23 @@ func (m *maker) make(done chan struct{}) {
 	if m.closed && err == nil {
 		err = transport.ErrClosed
 	}
-	if m.making, m.err, m.retry = nil, m.explained(err), time.Now().Add(retryTime); err == nil {
+	pause := retryTime
+	if m.option.Sentinel.MasterSet != "" {
+		pause = sentinelTime
+	}
+	if m.making, m.err, m.retry = nil, m.explained(err), time.Now().Add(pause); err == nil {
 		m.made.Store(&redis)
 	}
 	m.mu.Unlock()
 	if err != nil && redis != nil {
 		redis.Close()
+	}
+}
+
+// drop closes a client, unless that was done already. The next caller makes another one.
+func (m *maker) drop(redis rueidis.Client) {
+	if made := m.made.Load(); made != nil && *made == redis && m.made.CompareAndSwap(made, nil) {
+		go redis.Close() // lets round trips under way finish, for at most a second
 	}
 }
 

@@ -1,10 +1,12 @@
 package rueidisstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -170,4 +172,25 @@ func closing(t testing.TB) string {
 		all.Wait()
 	})
 	return l.Addr().String()
+}
+
+// While the sentinels know no master that replies, no goroutine of rueidis stays: each would start others. When the master is
+// back, everything works by itself.
+func TestNoMasterForLong(t *testing.T) {
+	if !*onCluster {
+		t.Skip("left out: clusters and Sentinel, without -cluster")
+	}
+	master := redistest.Real(t)
+	o := rueidis.ClientOption{InitAddress: []string{redistest.Sentinel(t, master, 1)}}
+	o.Sentinel.MasterSet = redistest.MasterName
+	st := openStore(t, o, store.Options{Timeout: time.Second})
+	redistest.Await(t, "the master is found", func() error { return st.Ping(t.Context()) })
+	master.Stop(t)
+	redistest.Eventually(t, "the client is dropped", func() bool {
+		failed := st.Ping(t.Context()) != nil
+		stacks := make([]byte, 1<<20)
+		return failed && !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("rueidis.(*sentinelClient)"))
+	})
+	master.Restart(t)
+	redistest.Await(t, "the master is found again", func() error { return st.Ping(t.Context()) })
 }

@@ -54,7 +54,8 @@ func check(o rueidis.ClientOption) error {
 		{o.ConnWriteTimeout < 0, "ConnWriteTimeout", "a negative value hides that a connection is dead"},
 		{o.ClusterOption.MaxMovedRedirections < 0, "ClusterOption.MaxMovedRedirections", "redirections must be bounded"},
 		{o.ClusterOption.ShardsRefreshInterval < 0, "ClusterOption.ShardsRefreshInterval", "it must not be negative"},
-		{o.Sentinel.TopologyRefreshInterval < 0, "Sentinel.TopologyRefreshInterval", "it must not be negative"},
+		{o.Sentinel.TopologyRefreshInterval != 0, "Sentinel.TopologyRefreshInterval", "while there is no master, it makes rueidis " +
+			"start ever more goroutines; Latchkey asks the sentinels when a round trip has failed"},
 		{o.RingScaleEachConn < 0 || o.RingScaleEachConn > maxRingScale, "RingScaleEachConn", fmt.Sprintf("it must be from 0, for the default, to %d", maxRingScale)},
 		{o.Dialer.Timeout < 0, "Dialer.Timeout", "it must not be negative"},
 		{o.Sentinel.Dialer.Timeout < 0, "Sentinel.Dialer.Timeout", "it must not be negative"},
@@ -73,8 +74,7 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	o.DisableRetry = true
 	o.DisableCache = true
 	o.AlwaysPipelining = true
-	o.BlockingPipeline = -1
-	orElse(&o.BlockingPoolSize, maxSubscriptions)
+	o.BlockingPipeline, o.BlockingPoolSize = -1, maxSubscriptions
 	orElse(&o.PipelineMultiplex, -1)
 	orElse(&o.RingScaleEachConn, rueidis.DefaultRingScale)
 	orElse(&o.ReadBufferEachConn, bufferSize)
@@ -87,7 +87,6 @@ func adapted(o rueidis.ClientOption, timeout time.Duration) rueidis.ClientOption
 	orElse(&o.Dialer.Timeout, timeout/4*3)               // so that its error is seen
 	orElse(&o.Sentinel.Dialer.Timeout, o.Dialer.Timeout) // rueidis has no default for these two
 	orElse(&o.Sentinel.Dialer.KeepAlive, o.Dialer.KeepAlive)
-	orElse(&o.Sentinel.TopologyRefreshInterval, sentinelInterval)
 	if ask := o.AuthCredentialsFn; ask != nil {
 		o.AuthCredentialsFn = func(c rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
 			return apart(func() (rueidis.AuthCredentials, error) { return ask(c) })
@@ -118,7 +117,6 @@ func apart[T any](do func() (T, error)) (result T, err error) {
 const (
 	bufferSize       = 32 << 10
 	maxRedirections  = 8
-	sentinelInterval = 5 * time.Second
 	maxSubscriptions = 1 << 16 // to a node, of which each has a connection
 	maxRingScale     = 20      // a ring has 2 to the power of that places, of about 200 bytes each
 )

@@ -40,7 +40,7 @@ func TestBadOptions(t *testing.T) {
 		"ConnWriteTimeout":                    func(o *rueidis.ClientOption) { o.ConnWriteTimeout = -1 },
 		"ClusterOption.MaxMovedRedirections":  func(o *rueidis.ClientOption) { o.ClusterOption.MaxMovedRedirections = -1 },
 		"ClusterOption.ShardsRefreshInterval": func(o *rueidis.ClientOption) { o.ClusterOption.ShardsRefreshInterval = -1 },
-		"Sentinel.TopologyRefreshInterval":    func(o *rueidis.ClientOption) { o.Sentinel.TopologyRefreshInterval = -1 },
+		"Sentinel.TopologyRefreshInterval":    func(o *rueidis.ClientOption) { o.Sentinel.TopologyRefreshInterval = time.Minute },
 		"RingScaleEachConn":                   func(o *rueidis.ClientOption) { o.RingScaleEachConn = -1 },
 		"Option.RingScaleEachConn":            func(o *rueidis.ClientOption) { o.RingScaleEachConn = 62 },
 		"Option.Dialer.Timeout":               func(o *rueidis.ClientOption) { o.Dialer.Timeout = -1 },
@@ -68,16 +68,14 @@ func TestOwnOptionsStay(t *testing.T) {
 		ReadBufferEachConn:  100,
 		WriteBufferEachConn: 100,
 		PipelineMultiplex:   2,
-		BlockingPoolSize:    5,
 		ConnWriteTimeout:    time.Second,
 		MaxFlushDelay:       time.Microsecond,
 		Dialer:              net.Dialer{Timeout: time.Second, KeepAlive: time.Second},
 	}
 	set.ClusterOption.MaxMovedRedirections = 1
-	set.Sentinel.TopologyRefreshInterval = time.Minute
 	set.Sentinel.Dialer = set.Dialer
 	got := adapted(set, time.Hour)
-	got.DisableRetry, got.DisableCache, got.AlwaysPipelining, got.BlockingPipeline = false, false, false, 0
+	got.DisableRetry, got.DisableCache, got.AlwaysPipelining, got.BlockingPipeline, got.BlockingPoolSize = false, false, false, 0, 0
 	if !reflect.DeepEqual(got, set) {
 		t.Errorf("changed to %+v", got)
 	}
