@@ -18,15 +18,16 @@ local marked, list, hour = KEYS[1], KEYS[2], '3600000'
 if late then -- rule: an EndAll that comes late ends nothing
   return {-1, now}
 end
-local mark, calls = redis.call('GET', marked), ',' .. time[1] .. '+' .. time[2] .. ':' .. ARGV[4]
+local mark, kept = redis.call('GET', marked), {',' .. time[1] .. '+' .. time[2] .. ':' .. ARGV[4]}
 for done, name in string.gmatch(mark or '', ',([%d+]+):(%w+)') do
   if name == ARGV[4] then -- rule: a repeated EndAll ends nothing
     return {now}
   end
   if string.match(done, '%d+') + 61 > tonumber(time[1]) then -- rule: an EndAll of which a copy may be done is remembered
-    calls = calls .. ',' .. done .. ':' .. name
+    kept[#kept + 1] = ',' .. done .. ':' .. name
   end
 end
+local calls = table.concat(kept)
 local members, stays, named = redis.call('ZRANGE', list, '0', '-1'), {}, ''
 if mark then -- without a mark, the sessions have ended
   for i = 5, #ARGV do
