@@ -263,9 +263,9 @@ func (rw *response) run(next http.Handler) {
 	rq.seen.runs()
 	func() {
 		defer rq.copyBack(r)
+		defer rq.context.endContext(nil) // first: it also ends a session.Start or Reopen that still waits, with mu held
 		next.ServeHTTP(writer, r)
 	}()
-	rq.context.endContext(nil) // also ends a session.Start that still waits
 	if rw.begun || rw.failed != nil {
 		rw.finishResponse()
 	} else {
@@ -277,6 +277,8 @@ func (rw *response) run(next http.Handler) {
 // copyBack copies to the request that came in what was set in r, the handler's copy: net/http needs it to remove
 // the temporary files of an upload, and loggers to show the pattern.
 func (rq *request) copyBack(r *http.Request) {
+	rq.mu.Lock() // options' functions get base with mu held, also from a goroutine of the handler that reopens the session
+	defer rq.mu.Unlock()
 	rq.base.MultipartForm = cmp.Or(rq.base.MultipartForm, r.MultipartForm)
 	rq.base.Pattern = cmp.Or(rq.base.Pattern, r.Pattern)
 	if pattern := patternOf(r); pattern != "" {

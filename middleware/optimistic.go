@@ -172,8 +172,14 @@ func (rw *response) secondResponse() *response {
 	_, route := rq.name()
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
-	second.request.came, second.request.idChanges = rq.came, rq.idChanges
-	second.request.passive = rq.passive
+	rq.mu.Lock() // a goroutine of the first run may commit now
+	second.request.came, second.request.passive = rq.came, rq.passive
+	if rq.idChanges != nil {
+		own := *rq.idChanges
+		rq.idChanges.events = nil // the second run tells them
+		second.request.idChanges = &own
+	}
+	rq.mu.Unlock()
 	if o := rq.seen; o != nil {
 		second.request.seen, o.rq = o, &second.request
 	}

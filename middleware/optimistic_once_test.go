@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -147,5 +148,46 @@ func TestACopyOfARefusedSaveIsKnown(t *testing.T) {
 		proxy.Inject(nil)
 		v.get(s.URL+"/get").want(t, 200, "3")
 		p.wantFree(t)
+	})
+}
+
+// A goroutine that the first run has left behind may commit during the second run: it gets none of the second run's events.
+func TestALeftoverCommitLeavesTheSecondRunAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		log := &audit{}
+		var s, elsewhere *site
+		mux := users(func() *middleware.Sessions { return s.sessions })
+		var guest *http.Cookie
+		runs, begin := 0, make(chan struct{})
+		var left sync.WaitGroup
+		handle(mux, "/page", func(ss *session.Session, _ http.ResponseWriter, r *http.Request) {
+			add(ss)
+			if runs++; runs > 1 {
+				close(begin)
+				ss.Login("ann")
+				return
+			}
+			ctx := r.Context()
+			left.Go(func() {
+				<-begin
+				_ = ss.Commit(ctx)
+			})
+			with(t, guest).post(elsewhere.URL+"/add").want(t, 200, "2")
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{Mode: optimisticGets, Hooks: log.hooks()}, mux)
+		elsewhere = newSite(t, r.Pool(t, 4), middleware.Options{}, app())
+		member := newVisitor(t)
+		member.post(s.URL+"/login/bob").want(t, 200, "")
+		old := member.cookies(s)
+		member.post(s.URL+"/renew").want(t, 200, "") // a cookie that has moved makes the first run note that
+		g := newVisitor(t)
+		g.post(s.URL+"/add").want(t, 200, "1")
+		guest = g.cookie(s)
+		log.lines = nil
+		with(t, append([]*http.Cookie{guest}, old...)...).navigate("GET", s.URL+"/page").want(t, 200, "*")
+		left.Wait()
+		if runs != 2 || len(log.lines) == 0 {
+			t.Errorf("after %d runs, the hooks were told %q", runs, log.lines)
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -491,6 +492,28 @@ func TestAWriterThatOutlivesACutOff(t *testing.T) {
 		newVisitor(t).post(s.URL + "/cut")
 		if !answered {
 			t.Error("the writer cannot be used")
+		}
+	})
+}
+
+// A Reopen may still wait in another goroutine when the handler returns: what the handler's request is given then is not
+// what Options.Label reads.
+func TestReopenMeetsTheEndOfTheHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := app()
+		var left sync.WaitGroup
+		handle(mux, "/page", func(ss *session.Session, _ http.ResponseWriter, r *http.Request) {
+			add(ss)
+			must(t, ss.Commit(r.Context()))
+			left.Go(func() { _ = ss.Reopen(r.Context()) })
+			for range 50 {
+				runtime.Gosched()
+			}
+		})
+		s, v := begun(t, r, middleware.Options{Label: func(r *http.Request) string { return r.Method + " " + r.Pattern }}, mux)
+		for range 20 {
+			v.post(s.URL + "/page")
+			left.Wait()
 		}
 	})
 }

@@ -219,3 +219,25 @@ func TestNeitherUpdateNorPeekProlongsTheSession(t *testing.T) {
 		}
 	})
 }
+
+// A noted context has the deadline of another one, but never ends: some programs have such a type of their own.
+type noted struct{ context.Context }
+
+func (noted) Done() <-chan struct{} { return nil }
+func (noted) Err() error            { return nil }
+
+// P7: a context that has a deadline and never ends fails its own Update, and keeps no other request from the session.
+func TestUpdateWithAContextThatNeverEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begun(t, r, middleware.Options{}, app())
+		id := v.get(s.URL + "/id").body
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.Sleep(2 * time.Second)
+		err := s.sessions.Update(noted{short}, id, func(s *session.Session) error { s.Set("n", 5); return nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
+	})
+}

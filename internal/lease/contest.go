@@ -129,12 +129,14 @@ func (c *contest[W]) fail(found Attempt, err error) error {
 		c.most -= time.Since(begun)
 	}
 	c.swept = true
-	if end, ok := c.Context.Deadline(); ok && !time.Now().Before(end) {
-		<-c.Context.Done() // the context's timer may be a little late
-	}
 	ended := context.Cause(c.Context)
+	end, ok := c.Context.Deadline()
+	over := ok && !time.Now().Before(end)
+	if over && ended == nil { // its timer may be a little late; or an application's own type of context has none
+		ended = context.DeadlineExceeded
+	}
 	switch {
-	case !scripting.TimedOut(err) || scripting.Moving(err) || errors.Is(c.Context.Err(), context.DeadlineExceeded):
+	case !scripting.TimedOut(err) || scripting.Moving(err) || over:
 	case ended != nil && errors.Is(err, ended): // the cause is the caller's own: perhaps the silence of another Redis
 	case c.hurried: // the wait has ended: Redis was silent only for the rest of it, which says nothing
 		err = fmt.Errorf("%w: %w", c.timeout(), err)
