@@ -173,7 +173,8 @@ func (rw *response) secondResponse() *response {
 	second := rq.sessions.newResponse(rw.around, rq.first.base, Optimistic, route)
 	second.request.second, second.request.hold = rq.first.next, rq.first.next.hold
 	rq.mu.Lock() // a goroutine of the first run may commit now
-	second.request.came, second.request.passive = rq.came, rq.passive
+	second.request.came = rq.came
+	second.request.passive = rq.passive
 	if rq.idChanges != nil {
 		own := *rq.idChanges
 		rq.idChanges.events = nil // the second run tells them

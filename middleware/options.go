@@ -20,8 +20,8 @@ type Options struct {
 	// GuestTTL is the idle timeout of a guest's session, one that has had no Login or Renew. A short GuestTTL limits
 	// how long a flood of new visitors fills Redis. Default TTL, which is also the longest.
 	GuestTTL time.Duration
-	// LockWait is the longest time that a request waits for its session. Then it is answered with 503.
-	// Default 10 s.
+	// LockWait is the longest time that a request waits for its session, or the store's Timeout if that is longer. Then it
+	// is answered with 503. Default 10 s.
 	LockWait time.Duration
 	// MaxHold is the longest time that a request may hold its session. Then the request's context ends with
 	// store.ErrLost as the cause, the request can no longer save, and the next request gets the session.

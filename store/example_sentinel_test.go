@@ -12,7 +12,8 @@ import (
 )
 
 // With Sentinel, the pool asks the sentinels for the master whenever it connects. They
-// break the connections to a master that they demote, so that it is asked again.
+// break the connections to a master that they demote, so that they are asked again. After a
+// SENTINEL FAILOVER that takes some ten seconds: REDIS.md says what to do before it.
 func ExampleNew_sentinel() {
 	sentinels := []string{"sentinel-1:26379", "sentinel-2:26379", "sentinel-3:26379"}
 	dial := func(ctx context.Context, addr string) (redis.Conn, error) {

@@ -78,7 +78,7 @@ type Options struct {
 	// it. Default 10 s, at least 1 ms, at most 1 year.
 	Lease time.Duration
 	// Timeout bounds each round trip to Redis: dialling, waiting for a connection, sending, and the reply.
-	// Default 2 s.
+	// Default 2 s, at least 1 ms.
 	Timeout time.Duration
 	// Encryption hides the content of sessions from everybody with access to Redis. Default: none.
 	Encryption Encryption

@@ -33,7 +33,8 @@ import (
 // # Lock order
 //
 // The mutex of an owner (a tenure of package records, or a Lease) is locked before Lines.mu. No other mutex is locked
-// while Lines.mu is held. Neither is held during a round trip, nor while a function of the application is called.
+// while Lines.mu is held. Neither is held during a round trip, nor while a function of the application is called,
+// except the methods of a context that it has made itself.
 type Lines[W any] struct {
 	Notifiers *Notifiers // of the queue between processes; nil: there is none
 	Sweeper   Sweeper
