@@ -294,3 +294,42 @@ func redisCPU(b *testing.B, r *redistest.Server) (all time.Duration) {
 	}
 	return all
 }
+
+// A request that enters while the last one leaves is watched: the round that finds nobody looks once more.
+func TestARequestEntersAsTheRoundsEnd(t *testing.T) {
+	t.Parallel()
+	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
+	w := s.watch
+	w.timer = time.AfterFunc(time.Hour, func() {}) // the rounds are made here
+	defer w.timer.Stop()
+	for i := range 20_000 {
+		w.on.Store(true)
+		entered := make(chan *request, 1)
+		go func() { entered <- enters(s, "id") }()
+		w.goOn(time.Now())
+		rq := <-entered
+		if !w.on.Load() {
+			t.Fatalf("try %d: a request is there, and no round will come", i)
+		}
+		rq.leaveWatch()
+	}
+}
+
+// A question about an old ID that is under way does not keep the watch from asking about the new one.
+func TestANewIDIsAskedForAtOnce(t *testing.T) {
+	t.Parallel()
+	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
+	s.watch.timer = time.AfterFunc(time.Hour, func() {})
+	defer s.watch.timer.Stop()
+	rq := enters(s, "old")
+	defer rq.leaveWatch()
+	later := s.watch.rounds.Load() + 10*watchPeriod
+	if n := len(s.watch.due(later)); n != 1 {
+		t.Fatalf("%d requests are due", n)
+	}
+	rq.identity.setID("new")
+	rq.watch()
+	if all := s.watch.due(later + watchPeriod); len(all) != 1 || all[0].id != "new" {
+		t.Errorf("due are %v", all)
+	}
+}

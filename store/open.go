@@ -115,9 +115,6 @@ func (t target) pool(timeout time.Duration, config *tls.Config,
 	}
 	if t.tls {
 		config = cmp.Or(config, &tls.Config{MinVersion: tls.VersionTLS12}).Clone()
-		if config.ServerName == "" {
-			config.ServerName, _, _ = net.SplitHostPort(t.address) // parseURL has joined it
-		}
 		options = append(options, redis.DialUseTLS(true), redis.DialTLSHandshakeTimeout(timeout), redis.DialTLSConfig(config))
 	}
 	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
