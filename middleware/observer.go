@@ -15,8 +15,8 @@ import (
 //		}
 //	}
 //
-// Each event is reported once, also to an observer that is twice in the slice, unless that observer cannot be compared. Observe
-// is called by several goroutines at once.
+// Each event is reported once, also to an observer that is twice in the slice, unless that observer cannot be compared.
+// Observe is called by several goroutines at once.
 //
 // The events of a request are reported in order, in the goroutine of the request, after its session is released. No mutex
 // is held then. So a slow observer delays only the request itself, and the observers behind it in the slice. But an Update

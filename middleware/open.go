@@ -42,7 +42,7 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 		ids = append(ids, rq.second.id)
 	} else {
 		unknown, refused := 0, 0
-		ids, unknown, refused = rq.sessions.cookies.readIDs(rq.base, ids)
+		ids, unknown, refused = rq.readIDs(ids)
 		rq.seen.cameWith(unknown, refused)
 		rq.lookAtCookies(ids, unknown)
 	}
@@ -78,6 +78,13 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 		rq.watch()
 	}
 	return opened, err
+}
+
+// readIDs appends the ids of the request's cookies, or of its token.
+func (rq *request) readIDs(ids []cameID) (_ []cameID, unknown, refused int) {
+	rq.mu.Lock() // for Options.Token: see copyBack
+	defer rq.mu.Unlock()
+	return rq.sessions.cookies.readIDs(rq.base, ids)
 }
 
 // choose returns the record of the first id that has one, or an empty record if none has.

@@ -177,7 +177,6 @@ func (rw *response) secondResponse() *response {
 	second.request.passive = rq.passive
 	if rq.idChanges != nil {
 		own := *rq.idChanges
-		rq.idChanges.events = nil // the second run tells them
 		second.request.idChanges = &own
 	}
 	rq.mu.Unlock()

@@ -343,7 +343,7 @@ func (t *tenure) lapse(reason error) {
 	}
 	t.over = reason
 	if t.hold != nil {
-		t.engine.lost(t.hold, reason, false)
+		t.engine.lost(t.hold, reason, t.hold.over) // over: its own commit has found it
 		t.hold.tell(reason)
 		t.hold = nil
 	}

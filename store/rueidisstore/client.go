@@ -112,7 +112,7 @@ func (c *client) send(x exchange, now time.Time) (replies []any, err error) {
 // meanwhile can wait for.
 func (c *client) leave(redis rueidis.Client, demoted bool, now time.Time) {
 	last := c.left.Load()
-	if now.UnixNano()-last <= int64(c.timeout/8) || !c.left.CompareAndSwap(last, now.UnixNano()) {
+	if !c.maker.has(redis) || now.UnixNano()-last <= int64(c.timeout/8) || !c.left.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
 	if redis.Mode() == rueidis.ClientModeSentinel {

@@ -1,6 +1,7 @@
 package rueidisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,10 @@ func (m *maker) client(ctx context.Context, end time.Time) (rueidis.Client, erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return nil, m.err
+	return nil, cmp.Or(m.err, errDropped)
 }
+
+var errDropped = errors.New("rueidis: the client was dropped as soon as it was made")
 
 // begin returns a channel that is closed at the end of the present try.
 func (m *maker) begin() (<-chan struct{}, error) {
@@ -70,13 +73,14 @@ func (m *maker) begin() (<-chan struct{}, error) {
 	case m.err != nil && time.Now().Before(m.retry):
 		return nil, m.err
 	}
-	m.making = make(chan struct{})
+	made := make(chan struct{})
 	if m.made.Load() != nil { // meanwhile
-		close(m.making)
-		return m.making, nil
+		close(made)
+		return made, nil
 	}
-	go m.make(m.making)
-	return m.making, nil
+	m.making = made
+	go m.make(made)
+	return made, nil
 }
 
 // make is the goroutine of one try. It takes as long as rueidis takes to dial all connections.
@@ -108,6 +112,12 @@ func (m *maker) drop(redis rueidis.Client) {
 	if made := m.made.Load(); made != nil && *made == redis && m.made.CompareAndSwap(made, nil) {
 		go redis.Close() // lets round trips under way finish, for at most a second
 	}
+}
+
+// has reports whether this client is the present one.
+func (m *maker) has(redis rueidis.Client) bool {
+	made := m.made.Load()
+	return made != nil && *made == redis
 }
 
 // close lets round trips under way finish, for at most a second.

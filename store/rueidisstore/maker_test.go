@@ -194,3 +194,43 @@ func TestNoMasterForLong(t *testing.T) {
 	master.Restart(t)
 	redistest.Await(t, "the master is found again", func() error { return st.Ping(t.Context()) })
 }
+
+// A client that is dropped is replaced, whatever callers do meanwhile.
+func TestDroppedClientsAreReplaced(t *testing.T) {
+	t.Parallel()
+	c := opened(t, at(redistest.Real(t)), patient.Timeout)
+	ping := func() error {
+		_, err := c.Do(t.Context(), "", transport.Command{"PING"})
+		return err
+	}
+	drop := func() {
+		if made := c.maker.made.Load(); made != nil {
+			c.maker.drop(*made)
+		}
+	}
+	redistest.Await(t, "Redis is found", ping)
+	if _, err := c.maker.begin(); err != nil { // by a caller that has seen no client, just before there was one
+		t.Fatal(err)
+	}
+	drop()
+	redistest.Await(t, "Redis is found by another client", ping)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if err := ping(); err != nil && !errors.Is(err, transport.ErrUnavailable) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for ctx.Err() == nil {
+		drop()
+		time.Sleep(5 * time.Millisecond)
+	}
+	all.Wait()
+	redistest.Await(t, "Redis is found at last", ping)
+}
