@@ -53,7 +53,7 @@ func (o *observation) keeps(n *notes) bool {
 // its own event: another goroutine would come too late for the span of the request.
 const endedOpen = "ended_open"
 
-// Noticed implements records.Collector. What is urgent is told at once: whoever has lost the lock holds nothing.
+// Noticed implements records.Collector. An urgent notice is told at once: it is of a lost lock, so the request holds none.
 func (o *observation) Noticed(notice *records.Notice, urgent bool) {
 	e := (*SessionEvent)(notice)
 	n := o.lock()

@@ -229,3 +229,22 @@ func TestRequestsDoNotShowWhoHasLostItsLock(t *testing.T) {
 		lost()
 	})
 }
+
+// The label of a request that holds no lock is its route: what cannot be printed is replaced, as in other labels.
+func TestARouteIsPrintable(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var s *site
+		mux := app()
+		handle(mux, "/odd\u202e/{x}", func(ss *session.Session, _ http.ResponseWriter, r *http.Request) {
+			add(ss)
+			must(t, ss.Commit(r.Context()))
+			for one := range s.sessions.Requests() {
+				if want := "GET /odd\ufffd/{x}"; one.Label != want {
+					t.Errorf("the label is %q, want %q", one.Label, want)
+				}
+			}
+		})
+		s, v := begun(t, r, middleware.Options{}, mux)
+		v.get(s.URL+"/odd%E2%80%AE/1").want(t, 200, "")
+	})
+}

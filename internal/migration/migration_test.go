@@ -314,7 +314,7 @@ func TestMovingAndCaches(t *testing.T) {
 	})
 }
 
-// What is around the step sees the route, for its log, and net/http the form, whose files it removes.
+// A logger around the step sees the route. net/http sees the form, and removes its files.
 func TestMovingAndWhatIsAroundIt(t *testing.T) {
 	each(t, func(s *site, _ *redistest.Server) {
 		var body bytes.Buffer

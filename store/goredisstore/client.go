@@ -97,7 +97,7 @@ func exchange(ctx context.Context, server *redis.Client, commands []transport.Co
 		reply, err := cmd.(once).Result()
 		refusal, isRefusal := errors.AsType[redis.Error](err)
 		switch {
-		case err == nil && reply == nil: // go-redis has not read a reply, and why says the reason
+		case err == nil && reply == nil: // there is no reply; why says the reason
 			missing++
 		case err == nil:
 			replies[i] = reply

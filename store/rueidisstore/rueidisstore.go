@@ -35,9 +35,8 @@
 // is set. While requests wait for sessions of other processes, notifications have a connection of their own; on
 // a cluster one for each of these sessions. Buffers are 32 KiB, unless set. A connection without a reply for a
 // quarter longer than [store.Options].Timeout is closed, unless Dialer.KeepAlive and ConnWriteTimeout are set.
-// BlockingPoolSize is set, since it
-// bounds the connections for notifications. All other options stay as they are. If an option cannot work, [Open] returns an error. Behind Sentinel, a new
-// client of rueidis asks the sentinels whenever a round trip has failed.
+// BlockingPoolSize has no effect. All other options stay as they are. If an option cannot work, [Open] returns
+// an error. Behind Sentinel, a new client of rueidis asks the sentinels whenever a round trip has failed.
 //
 // # What a cluster costs
 //

@@ -22,15 +22,16 @@ func (c *client) SubscribeShard(ctx context.Context, channel string) (transport.
 	return c.subscribe(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Ssubscribe().Channel(channel).Build() })
 }
 
-// A subscription has a connection of its own, whose end is its end. It could share that of the commands, but would need
-// UNSUBSCRIBE then: rueidis sends a PING behind it, mistakes the replies if Redis refuses either of the two, as in the states
-// BUSY, MISCONF and MASTERDOWN, and ends the process.
+// A subscription has a connection of its own, and ends with it. On the connection of the commands it would need
+// UNSUBSCRIBE. Rueidis sends a PING behind UNSUBSCRIBE. If Redis refuses one of the two, as in the states BUSY, MISCONF and
+// MASTERDOWN, rueidis mistakes the replies, and ends the process.
 //
 // The reader of a connection must not wait, so messages that are not received yet are kept here.
 type subscription struct {
-	cancel context.CancelFunc
-	begun  chan struct{} // closed when Redis has confirmed the subscription
-	over   chan struct{} // closed when its goroutine ends
+	command func(rueidis.Builder) rueidis.Completed // that subscribes
+	cancel  context.CancelFunc
+	begun   chan struct{} // closed when Redis has confirmed the subscription
+	over    chan struct{} // closed when its goroutine ends
 
 	mu      sync.Mutex    // guards the fields below
 	signal  chan struct{} // buffered, for one signal: there is something to receive
@@ -43,10 +44,7 @@ var errUnread = errors.New("too many messages that are not received")
 
 const maxUnread = 10_000
 
-// A begin makes the command that subscribes to a channel.
-type begin = func(rueidis.Builder) rueidis.Completed
-
-func (c *client) subscribe(ctx context.Context, to begin) (transport.Subscription, error) {
+func (c *client) subscribe(ctx context.Context, command func(rueidis.Builder) rueidis.Completed) (transport.Subscription, error) {
 	ctx, stop := context.WithTimeout(ctx, c.timeout)
 	defer stop()
 	end, _ := ctx.Deadline()
@@ -54,10 +52,10 @@ func (c *client) subscribe(ctx context.Context, to begin) (transport.Subscriptio
 	if err != nil {
 		return nil, unsent(err)
 	}
-	s := &subscription{begun: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
+	s := &subscription{command: command, begun: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
 	var living context.Context
 	living, s.cancel = context.WithCancel(context.Background())
-	go s.listen(living, redis, to)
+	go s.listen(living, redis)
 	select {
 	case <-s.begun:
 		return s, nil
@@ -71,12 +69,12 @@ func (c *client) subscribe(ctx context.Context, to begin) (transport.Subscriptio
 }
 
 // listen is the goroutine of a subscription. It runs until ctx ends, or Redis or the connection ends the subscription.
-func (s *subscription) listen(ctx context.Context, redis rueidis.Client, to begin) {
+func (s *subscription) listen(ctx context.Context, redis rueidis.Client) {
 	defer s.cancel()
 	defer close(s.over)
 	ctx = rueidis.WithOnSubscriptionHook(ctx, s.confirm)
 	for {
-		err := s.receive(ctx, redis, to)
+		err := s.receive(ctx, redis)
 		if !s.again(err) {
 			s.fail(err)
 			return
@@ -89,10 +87,10 @@ func (s *subscription) listen(ctx context.Context, redis rueidis.Client, to begi
 }
 
 // receive dials a connection, and listens on it until ctx ends, or Redis or the connection ends the subscription.
-func (s *subscription) receive(ctx context.Context, redis rueidis.Client, to begin) error {
+func (s *subscription) receive(ctx context.Context, redis rueidis.Client) error {
 	own, _ := redis.Dedicate()
 	defer own.Close()
-	return own.Receive(ctx, to(own.B()), s.deliver)
+	return own.Receive(ctx, s.command(own.B()), s.deliver)
 }
 
 // confirm and deliver are called by rueidis, from the goroutine that reads all replies.
