@@ -32,7 +32,7 @@ func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
 	rq.mu.Lock()
 	defer func() {
-		if rq.hold != nil { // it failed, or panicked
+		if rq.hold != nil { // it failed, or panicked, or has begun another session
 			rq.releaseLock()
 		}
 		rq.unlockAndCallHooks()
@@ -113,7 +113,7 @@ func (c *commit) carryOut() error {
 	// if its client has gone away.
 	rq, ctx := c.rq, c.rq.storeContext()
 	hold := rq.hold
-	c.do = decide(rq.situation(), c.change)
+	c.do = decide(rq.situation(c.change.User), c.change)
 	switch c.do {
 	case leave:
 		return nil

@@ -46,10 +46,12 @@ type situation struct {
 	// userLost: the session's id is a user's, but its record was replaced by one without a user: see
 	// Options.OnCorrupt.
 	userLost bool
+	// over: an EndAll of this request has ended its own session, and the request logs the same user in.
+	over bool
 }
 
-// situation is called with mu held.
-func (rq *request) situation() situation {
+// situation is called with mu held. user is whom the request logs in, or "".
+func (rq *request) situation(user string) situation {
 	movedMember, movedGuest := rq.moved(member).id != "", rq.moved(guest).id != ""
 	if rq.role == member { // another of its cookies has moved
 		movedMember, movedGuest = false, false
@@ -63,6 +65,7 @@ func (rq *request) situation() situation {
 		movedMember: movedMember,
 		crossed:     crossed,
 		userLost:    rq.hold != nil && rq.hold.Record.User == "" && isOfUser(rq.identity.knownID()),
+		over:        rq.identity.hasEndedOwn(user),
 	}
 }
 
@@ -77,7 +80,8 @@ func (rq *request) situation() situation {
 //
 // If a session is ended while a request holds it, the request's origin is still locked. The store then refuses the
 // commit's write, even a Renew: ending a session also ends the requests under way in it. That includes a login, since
-// the login's rights may be the reason for ending the session.
+// the login's rights may be the reason for ending the session. But a request that has called EndAll itself may log the
+// user in, as after a forgotten password: that login begins another session.
 func decide(s situation, c keep.Change) action {
 	o, loggedIn := s.origin, c.User != ""
 	switch {
@@ -97,6 +101,8 @@ func decide(s situation, c keep.Change) action {
 		return refuse
 	case o == optimistic:
 		return saveUnlocked
+	case o == locked && s.over:
+		return create
 	case o == locked && (c.Renewed || s.userLost):
 		return renew
 	case o == locked:

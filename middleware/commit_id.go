@@ -175,7 +175,7 @@ func (c *commit) howBegun() string {
 // newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.
 func (c *commit) newKey(user string) (key cookieKey) {
 	rq := c.rq
-	if c.do == create {
+	if c.do == create && rq.hold == nil { // otherwise the hold is of a session that this request has ended
 		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
 		key.secret = rq.identity.secret // does not change any more
 	} else {

@@ -14,14 +14,20 @@ import (
 // since Session.ID and Session.Expires may be called, and a late change may be logged, while request.mu is
 // held for a commit.
 type identity struct {
-	arrived  time.Time            // does not change
-	mu       sync.Mutex           // guards the rest; nothing else is locked while it is held
-	route    string               // the pattern that the router has matched, without its method; or empty, if it is not known
-	id       string               // the public id; empty until a new session needs one
-	secret   secret.Secret        // of a new session that has an id
-	created  int64                // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
-	own      *records.Times       // of the stored session
-	endedAll map[string]time.Time // by user: when this request has ended all sessions of the user
+	arrived  time.Time         // does not change
+	mu       sync.Mutex        // guards the rest; nothing else is locked while it is held
+	route    string            // the pattern that the router has matched, without its method; or empty, if it is not known
+	id       string            // the public id; empty until a new session needs one
+	secret   secret.Secret     // of a new session that has an id
+	created  int64             // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
+	own      *records.Times    // of the stored session
+	endedAll map[string]endAll // by user: this request has ended all sessions of the user
+}
+
+// An endAll is what a request remembers of an EndAll that it has called.
+type endAll struct {
+	at  time.Time // when the last one was done
+	own bool      // one of them has ended the request's own session
 }
 
 // endedNow is identity.created of a session that this request has ended.
@@ -97,23 +103,31 @@ func (i *identity) setPattern(pattern string) {
 func (i *identity) loginArrived(user string) time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if at, ok := i.endedAll[user]; ok {
-		return at
+	if ended, ok := i.endedAll[user]; ok {
+		return ended.at
 	}
 	return i.arrived
 }
 
-func (i *identity) hasEndedAll(user string) {
+// hasEndedAll remembers that this request has ended all sessions of the user, and whether its own was one of them.
+func (i *identity) hasEndedAll(user string, own bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.endedAll == nil {
-		i.endedAll = make(map[string]time.Time)
+		i.endedAll = make(map[string]endAll)
 	}
-	i.endedAll[user] = time.Now()
+	i.endedAll[user] = endAll{time.Now(), own || i.endedAll[user].own}
+}
+
+// hasEndedOwn reports whether this request has ended its own session, with all others of the user.
+func (i *identity) hasEndedOwn(user string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.endedAll[user].own
 }
 
 // allEnded returns a copy of endedAll, for the second run of a handler.
-func (i *identity) allEnded() map[string]time.Time {
+func (i *identity) allEnded() map[string]endAll {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return maps.Clone(i.endedAll)

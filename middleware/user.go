@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 // If the request of a login arrived before EndAll was done, and the login would be stored after EndAll, the login
 // is refused, with an error that wraps store.ErrGone: it may have checked a password that was changed since.
 // If EndAll succeeds, the request to which ctx belongs may log the user in: its login counts as having arrived after
-// EndAll.
+// EndAll. If the request's own session was one of those, the login begins another one, with the same values.
 //
 // If except contains a malformed ID, EndAll fails and ends nothing. Empty strings are ignored.
 func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (int, error) {
@@ -137,7 +138,7 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	ended, err := s.store.EndUser(ctx, user, except...)
 	back(ended...)
 	if err == nil {
-		s.mayLogIn(ctx, user)
+		s.mayLogIn(ctx, user, except)
 	}
 	for _, id := range ended {
 		s.happened(ctx, endOf(id, "end_all"))
@@ -145,10 +146,12 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 	return len(ended), err
 }
 
-// mayLogIn makes a later login of the user count as having arrived now, in the requests that ctx belongs to.
-func (s *Sessions) mayLogIn(ctx context.Context, user string) {
+// mayLogIn makes a later login of the user count as having arrived now, in the requests that ctx belongs to. If a
+// request's own session was ended, that login begins another one.
+func (s *Sessions) mayLogIn(ctx context.Context, user string, except []string) {
 	for rq := range s.requestsOn(ctx) {
-		rq.identity.hasEndedAll(user)
+		id := rq.identity.knownID()
+		rq.identity.hasEndedAll(user, s.store.Finds(user, id) && !slices.Contains(except, id))
 	}
 }
 

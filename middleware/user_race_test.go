@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,21 +137,86 @@ func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 	})
 }
 
-// A request that ends all sessions of a user itself may log the user in, as after a forgotten password.
+// A request that ends all sessions of a user itself may log the user in, as after a forgotten password, whoever was logged
+// in before. If its own session was one of those, another one begins, with the same values.
 func TestARequestThatEndsAllMayLogIn(t *testing.T) {
+	for _, before := range []string{"nobody", "ann", "bob"} {
+		for _, commits := range []string{"", "/before", "/streams"} {
+			inFakeTime(t, before+commits, func(t *testing.T, r *redistest.Server) {
+				var s *site
+				mux := users(func() *middleware.Sessions { return s.sessions })
+				handle(mux, "/forgotten", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
+					time.Sleep(time.Millisecond) // the handler checks whether the user may log in
+					if commits == "/before" {
+						add(own)
+						must(t, own.Commit(req.Context()))
+						must(t, own.Reopen(req.Context()))
+					}
+					_, err := s.sessions.EndAll(req.Context(), "ann")
+					must(t, err)
+					own.Login("ann")
+					if commits == "/streams" {
+						must(t, own.Commit(req.Context()))
+						<-req.Context().Done()
+						if cause := context.Cause(req.Context()); !errors.Is(cause, session.ErrEnded) {
+							t.Errorf("the stream has ended with %v", cause)
+						}
+					}
+				})
+				s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+				thief, owner := visitAs(t, s, "ann"), newVisitor(t)
+				if before != "nobody" {
+					owner = visitAs(t, s, before)
+				}
+				owner.post(s.URL+"/add").want(t, 200, "*")
+				count := owner.get(s.URL + "/get").body
+				if commits == "/streams" {
+					stream := owner.start(s.URL + "/forgotten")
+					time.Sleep(5 * time.Second) // the context of a stream that its own request has ended would have ended by now
+					select {
+					case got := <-stream:
+						t.Fatalf("the stream was over at once: %s", got.Status)
+					default:
+					}
+					_, err := s.sessions.EndAll(t.Context(), "ann")
+					must(t, err)
+					(<-stream).want(t, 200, "*")
+					wantUsers(t, s, map[*visitor]string{thief: "", owner: ""})
+				} else {
+					owner.get(s.URL+"/forgotten").want(t, 200, "*")
+					wantUsers(t, s, map[*visitor]string{thief: "", owner: "ann"})
+					if got := owner.get(s.URL + "/get").body; commits == "" && got != count {
+						t.Errorf("the new session counts %s, the old one %s", got, count)
+					}
+					other := visitAs(t, s, "ann")
+					other.get(s.URL+"/forgotten").want(t, 200, "*")
+					wantUsers(t, s, map[*visitor]string{owner: "", other: "ann"})
+				}
+				for _, key := range r.Keys(t) {
+					if strings.HasSuffix(key, ".lock") {
+						t.Errorf("%s is left", key)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A request that spares its own session gives it a new ID by a Login: the session is not alive under the old one, too.
+func TestALoginAfterAnEndAllOfTheOthersIsARenewal(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		var s *site
 		mux := users(func() *middleware.Sessions { return s.sessions })
-		handle(mux, "/forgotten", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
-			time.Sleep(time.Millisecond) // the handler checks whether the user may log in
-			_, err := s.sessions.EndAll(req.Context(), "ann")
+		handle(mux, "/new-password", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
+			_, err := s.sessions.EndAll(req.Context(), "ann", own.ID())
 			must(t, err)
 			own.Login("ann")
 		})
 		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		thief, owner := visitAs(t, s, "ann"), newVisitor(t)
-		owner.get(s.URL+"/forgotten").want(t, 200, "*")
-		wantUsers(t, s, map[*visitor]string{thief: "", owner: "ann"})
+		v := visitAs(t, s, "ann")
+		thief := with(t, v.cookies(s)...)
+		v.get(s.URL+"/new-password").want(t, 200, "*")
+		wantUsers(t, s, map[*visitor]string{v: "ann", thief: ""})
 	})
 }
 
