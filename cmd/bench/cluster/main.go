@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -31,7 +32,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	rounds := flag.Int("rounds", 9, "measure each layout this many times")
 	span := flag.Duration("time", 500*time.Millisecond, "measure for this long each time")
@@ -50,8 +51,9 @@ var loads = []int{2, 16, 64, 256} // clients at once
 // processes is as many as two cores can feed: each has its own store, and so its own connections.
 const processes = 2
 
-// measure starts the nodes of all layouts, and lets them take turns.
-func measure(ctx context.Context, rounds int, span time.Duration) (layouts []*layout, err error) {
+// measure starts the nodes of all layouts, and lets them take turns. It leaves no node behind, also if it fails.
+func measure(ctx context.Context, rounds int, span time.Duration) (_ []*layout, err error) {
+	var layouts []*layout
 	for masters, title := range []string{"one server", "1 master", "2 masters", "3 masters"} {
 		layouts = append(layouts, &layout{title: title, masters: masters, samples: make(map[int][]sample)})
 	}

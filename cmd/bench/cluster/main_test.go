@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,31 @@ func TestMeasure(t *testing.T) {
 		if span > 4*time.Second {
 			t.Fatal(wrong)
 		}
+	}
+}
+
+// A measurement that is interrupted, or cannot start its servers, leaves no server and no directory behind.
+func TestMeasureLeavesNothing(t *testing.T) {
+	redistest.Binary(t) // or it is skipped, and a test of cmd/bench says so
+	for _, tt := range []struct {
+		name, server string // empty: the usual server
+	}{{"interrupted", ""}, {"no server", "no-such-server"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
+			if tt.server != "" {
+				t.Setenv("REDIS_SERVER", tt.server)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if layouts, err := measure(ctx, 1, time.Hour); err == nil {
+				t.Fatalf("%d layouts were measured: there must be an error", len(layouts))
+			}
+			left, err := os.ReadDir(temporary) // a server's directory is removed after the end of the server
+			if err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, error %v", left, err)
+			}
+		})
 	}
 }
 

@@ -86,10 +86,15 @@ func startNode(ctx context.Context, cluster bool) (_ *node, err error) {
 	}
 	n.cmd = exec.CommandContext(ctx, binary, args...)
 	if err := n.cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(n.dir))
 	}
+	defer func() {
+		if err != nil { // the caller does not get the node, so it could not close it
+			err = errors.Join(err, n.close())
+		}
+	}()
 	for range 500 {
-		if n.admin, err = redis.Dial("tcp", n.addr); err == nil {
+		if n.admin, err = redis.Dial("tcp", n.addr); err == nil || ctx.Err() != nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -139,10 +144,12 @@ func (n *node) bus() string {
 }
 
 func (n *node) close() error {
-	n.admin.Close()
-	err := n.cmd.Process.Kill()
-	_ = n.cmd.Wait() // says that it was killed
-	return errors.Join(err, os.RemoveAll(n.dir))
+	if n.admin != nil {
+		_ = n.admin.Close() // there is nothing left to send
+	}
+	_ = n.cmd.Process.Kill() // if it fails, the process has ended already, which is as good
+	_ = n.cmd.Wait()         // says that it was killed
+	return os.RemoveAll(n.dir)
 }
 
 // A cost is what a node has spent since its start.
