@@ -41,6 +41,10 @@ func main() {
 	rounds := flag.Int("rounds", 9, "measure each layout this many times")
 	span := flag.Duration("time", 500*time.Millisecond, "measure for this long each time")
 	flag.Parse()
+	if flag.NArg() > 0 || *rounds < 1 || *span < time.Millisecond {
+		fmt.Fprintln(os.Stderr, "cluster: there must be at least one round, of at least 1ms, and no argument beside the flags")
+		os.Exit(2)
+	}
 	layouts, err := measure(ctx, *rounds, *span)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -132,7 +136,7 @@ var data = []byte(`{"user":"ann","text":"` + strings.Repeat("x", 78) + `"}`) // 
 
 func id(i int) string { return fmt.Sprintf("%043d", i) }
 
-// A sample is one second of a layout.
+// A sample has the figures of one layout in one round.
 type sample struct {
 	rate  float64 // requests per second
 	cpu   float64 // of all nodes, in µs per request
@@ -228,10 +232,13 @@ func table(layouts []*layout) string {
 				slices.Sort(all)
 				return all
 			}
-			median := func(of func(sample) float64) float64 { all := sorted(of); return all[len(all)/2] }
-			cpu := sorted(func(s sample) float64 { return s.cpu })
+			median := func(of func(sample) float64) float64 {
+				all := sorted(of)
+				return (all[(len(all)-1)/2] + all[len(all)/2]) / 2 // the middle one twice, or the two in the middle
+			}
+			cpu := func(s sample) float64 { return s.cpu }
 			fmt.Fprintf(&b, "| %s | %d | %.0f | %.1f | %.1f | %.2f | %.2f | %.0f |\n", l.title, clients,
-				median(func(s sample) float64 { return s.rate }), cpu[len(cpu)/2], cpu[0],
+				median(func(s sample) float64 { return s.rate }), median(cpu), sorted(cpu)[0],
 				median(func(s sample) float64 { return s.reads }),
 				median(func(s sample) float64 { return s.most }),
 				median(func(s sample) float64 { return s.conns }))
