@@ -153,12 +153,13 @@ func median(numbers []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// likely returns the range in which the median of many more rounds would lie, with 95 % confidence. It uses
-// only the order of the numbers, so it does not matter how far away outliers are.
+// likely returns the range in which the median of many more rounds would lie, with at least 95 % confidence. It uses
+// only the order of the numbers, so it does not matter how far away outliers are. Fewer than six numbers cannot give that
+// confidence: then the range is that of all numbers.
 func likely(numbers []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(numbers))
 	n := float64(len(sorted))
-	skip := max(0, int((n-1.96*math.Sqrt(n))/2))
+	skip := max(0, int((n-1-1.96*math.Sqrt(n))/2)) // the sign test, with its correction for continuity
 	return sorted[skip], sorted[len(sorted)-1-skip]
 }
 

@@ -64,7 +64,7 @@ func TestQuantile(t *testing.T) {
 // TestLikely has ranks that can be looked up in tables of the sign test.
 func TestLikely(t *testing.T) {
 	for _, tt := range []struct{ n, low, high float64 }{
-		{1, 1, 1}, {5, 1, 5}, {7, 1, 7}, {9, 2, 8}, {12, 3, 10}, {25, 8, 18}, {30, 10, 21},
+		{1, 1, 1}, {5, 1, 5}, {7, 1, 7}, {8, 1, 8}, {9, 2, 8}, {12, 3, 10}, {25, 8, 18}, {30, 10, 21}, {50, 18, 33}, {60, 22, 39},
 	} {
 		var numbers []float64
 		for i := tt.n; i > 0; i-- {
