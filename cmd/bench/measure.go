@@ -205,6 +205,9 @@ func (o *outcome) play(ctx context.Context, e environment, round int) error {
 	if err != nil {
 		return err
 	}
+	if t.requests == 0 {
+		return fmt.Errorf("no request was made within %v", d)
+	}
 	if err := o.load.check(&t); err != nil {
 		return err
 	}
