@@ -52,7 +52,7 @@ func parseFlags(args []string, stderr io.Writer) (config, error) {
 	f.DurationVar(&c.time, "time", 250*time.Millisecond, "load each peer for this long in each round")
 	f.DurationVar(&c.limit, "limit", 5*time.Second, "leave a peer without a limit out of further rounds of a workload after this time")
 	f.StringVar(&c.against, "against", "", "compare this Latchkey with the one in this `directory`, and measure no peers")
-	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`")
+	f.StringVar(&c.cpuProfile, "cpuprofile", "", "write a CPU profile of Latchkey's first process to this `file`; the last workload overwrites the others")
 	f.StringVar(&c.markdown, "markdown", "", "also write the tables to this `file`")
 	f.StringVar(&c.chart, "chart", "", "draw a chart of the workload hot in this `file`")
 	workload := f.String("workload", "", "measure these `names` only, separated by commas: "+list(workloadNames()))
@@ -110,6 +110,9 @@ func (c *config) chooseWorkloads(given, processes string, delay time.Duration) e
 	names, err := choice("workload", given, workloadNames())
 	if err != nil {
 		return err
+	}
+	if c.chart != "" && !slices.Contains(names, "hot") {
+		return errors.New("-chart draws the workload hot, which -workload leaves out")
 	}
 	var numbers []int
 	for _, s := range fields(processes) {

@@ -22,6 +22,7 @@ func TestFlags(t *testing.T) {
 		{"-rounds 0", 0},
 		{"-workload hot,page -peer latchkey,scs -processes 1,2 -rounds 7 -delay 1ms -chart file -markdown file", 7},
 		{"-workload other", 0},
+		{"-workload page -chart file", 0}, // the chart shows hot
 		{"-peer latchkey,other", 0},
 		{"-processes 0", 0},
 		{"-processes many", 0},

@@ -85,6 +85,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	for _, file := range []string{c.markdown, c.chart} {
+		if err := writable(file); err != nil {
+			return err
+		}
+	}
 	if c.against != "" {
 		other, remove, err := build(ctx, c.against)
 		if err != nil {
@@ -114,4 +119,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		err = errors.Join(err, os.WriteFile(c.chart, []byte(picture), 0o644))
 	}
 	return errors.Join(err, r.failures())
+}
+
+// writable returns an error if the program could not write a file at its end: that would be told too late.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }

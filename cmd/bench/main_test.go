@@ -104,6 +104,18 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// A file that cannot be written is told before the measurement.
+func TestRunCannotWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "missing", "file")
+	for _, name := range []string{"-markdown", "-chart"} {
+		var out strings.Builder
+		err := run(t.Context(), []string{"-workload", "hot", "-rounds", "1", name, file}, io.Discard, &out)
+		if !errors.Is(err, os.ErrNotExist) || out.Len() > 0 {
+			t.Errorf("%s: the error is %v, and the output is %q", name, err, out.String())
+		}
+	}
+}
+
 func TestRunIsInterrupted(t *testing.T) {
 	started(t) // or it is skipped
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
