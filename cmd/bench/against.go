@@ -88,7 +88,7 @@ func comparison(results []*result) string {
 		row := []string{r.cell.String()}
 		for _, f := range figures {
 			all := ratios(r.peers[0], r.peers[1], f)
-			if len(all) == 0 {
+			if len(all) == 0 || !r.has(f) {
 				row = append(row, "–")
 				continue
 			}

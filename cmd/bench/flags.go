@@ -129,7 +129,7 @@ func (c *config) chooseWorkloads(given, processes string, delay time.Duration) e
 		if len(numbers) > 0 {
 			w.processes = numbers
 		}
-		if delay > 0 {
+		if delay > 0 && w.sessions == 0 { // memory does not depend on it
 			w.delay = delay
 		}
 		c.workloads = append(c.workloads, w)

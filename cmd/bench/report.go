@@ -132,7 +132,7 @@ few megabytes.
 func commandLists(results []*result) string {
 	var b strings.Builder
 	for _, r := range results {
-		if o := r.find(app.Latchkey); o != nil && len(o.samples) > 0 {
+		if o := r.find(app.Latchkey); o != nil && len(o.samples) > 0 && r.has(commands) {
 			fmt.Fprintf(&b, "- %s: %s\n", r.cell, o.commandList())
 		}
 	}
