@@ -192,7 +192,7 @@ func versions() string {
 	}
 	var all []string
 	for _, m := range info.Deps {
-		if m.Replace == nil { // Latchkey is replaced by this tree
+		if m.Replace == nil && m.Version != "(devel)" { // Latchkey is of this tree: replaced, or in the workspace
 			all = append(all, strings.TrimPrefix(m.Path, "github.com/")+" "+m.Version)
 		}
 	}
