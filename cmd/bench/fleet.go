@@ -101,7 +101,6 @@ func (f fleet) stats(ctx context.Context) (app.Stats, error) {
 		err = errors.Join(err, p.ask(ctx, http.MethodGet, "/stats", nil, &s))
 		sum.CPU += s.CPU
 		sum.Mallocs += s.Mallocs
-		sum.Heap += s.Heap
 	}
 	return sum, err
 }

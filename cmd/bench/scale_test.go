@@ -24,7 +24,7 @@ import (
 //
 //	go test -run '^$' -bench Scale -benchtime 20000x -timeout 30m .
 //
-// One client sends requests, without HTTP. Each session has five values of 100 bytes together. In "users"
+// One client sends requests, without HTTP. Each session has five values, 116 bytes of JSON. In "users"
 // each session belongs to another user.
 func BenchmarkScale(b *testing.B) {
 	for _, n := range []int{1000, 1_000_000} {
