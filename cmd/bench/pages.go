@@ -21,7 +21,7 @@ type pages struct {
 	counter            string             // path that returns the number of writes
 	fresh              bool               // each page has a new session
 	fill               string             // path that fills each session first, if not empty
-	wait               time.Duration      // another request holds the session of each page for this long first
+	wait               time.Duration      // another request holds the session of each page for this long
 	ordered            bool               // the responses show the order in which the requests were served
 
 	clients   crowd
@@ -189,8 +189,8 @@ func (p *pages) open(view crowd, first int, t *tally) error {
 	return nil
 }
 
-// hold makes a page wait if p.wait is set, so that all requests of the page wait when the first is served. It
-// returns a function that waits for the end of the hold.
+// hold makes a page wait if p.wait is set, so that all requests of the page wait when the first is served. The page
+// begins crowdAfter after the hold. hold returns a function that waits for the end of the hold.
 func (p *pages) hold(cookie string, t *tally) (held func() error) {
 	if p.wait == 0 {
 		return func() error { return nil }
@@ -201,7 +201,7 @@ func (p *pages) hold(cookie string, t *tally) (held func() error) {
 		_, err := p.keeper.call(http.MethodPost, "/slow?"+p.wait.String())
 		done <- err
 	}()
-	time.Sleep(p.wait / 6) // until the keeper has the session
+	time.Sleep(crowdAfter) // until the keeper has the session
 	t.requests++
 	t.writes++
 	return func() error { return <-done }

@@ -55,6 +55,7 @@ const (
 	slowSleep       = 5 * time.Millisecond
 	crowdSize       = 1000
 	crowdWait       = 300 * time.Millisecond
+	crowdAfter      = 50 * time.Millisecond // until the other request has the session
 	pageVisitors    = 16
 	pageRequests    = 8
 	visitors        = 64
@@ -127,7 +128,8 @@ func workloads() []workload {
 			return p.Name == app.Latchkey || p.Name == app.Rueidislock || p.Name == "redsync" || p.Name == app.Floor
 		},
 		begin: pages{visitors: 1, parallel: crowdSize, fresh: true, method: http.MethodPost, target: incr, step: 1, counter: "/count", wait: crowdWait, ordered: true}.begin,
-		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for %d ms first, so that all writes wait", crowdSize, crowdWait.Milliseconds()),
+		about: fmt.Sprintf("%d concurrent writes to one fresh session, which another request holds for the first %d ms of the round, so that all writes wait",
+			crowdSize, (crowdWait - crowdAfter).Milliseconds()),
 	}, {
 		name: "lock", figure: tail, processes: []int{4}, times: 6, alone: true,
 		peers: func(p app.Peer) bool { return p.Lock != "" },
