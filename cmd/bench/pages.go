@@ -79,6 +79,7 @@ func (p *pages) close() {
 // prepare makes as many fresh sessions as there will be time for, judging by the last round. Other sessions
 // stay.
 func (p *pages) prepare(d time.Duration) (err error) {
+	defer p.clients.watch(stallAfter)()
 	p.cookies = nil
 	if p.fresh {
 		first := p.clients[0]
@@ -209,6 +210,7 @@ func (p *pages) hold(cookie string, t *tally) (held func() error) {
 
 // check counts the writes that are in the sessions now.
 func (p *pages) check(t *tally) error {
+	defer p.clients.watch(stallAfter)()
 	after, err := p.counters()
 	for i := range after {
 		t.kept += after[i] - p.before[i]
