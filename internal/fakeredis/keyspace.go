@@ -69,16 +69,6 @@ func (s *Server) Left(now time.Time, key string) (time.Duration, bool) {
 	}
 }
 
-// SetRaw stores a string at a key, regardless of the faults, until the given time; the zero time means
-// forever.
-func (s *Server) SetRaw(key, text string, until time.Time) {
-	e := entry{text: text}
-	if !until.IsZero() {
-		e.expires = until.UnixMilli()
-	}
-	s.keys[key] = e
-}
-
 // Delete removes a key, regardless of the faults, and reports whether it existed.
 func (s *Server) Delete(key string) bool {
 	_, ok := s.keys[key]
@@ -88,10 +78,8 @@ func (s *Server) Delete(key string) bool {
 
 // Dump returns all keys at a time in a canonical form, one line each: the key, its time to live in ms, or
 // -1 if it does not expire, and its value. Equal data has equal dumps.
-func (s *Server) Dump(now time.Time) string { return string(s.AppendDump(nil, now)) }
-
-// AppendDump appends what Dump returns.
-func (s *Server) AppendDump(b []byte, now time.Time) []byte {
+func (s *Server) Dump(now time.Time) string {
+	var b []byte
 	for _, key := range s.Keys(now) {
 		e := s.keys[key]
 		left := int64(-1)
@@ -111,5 +99,5 @@ func (s *Server) AppendDump(b []byte, now time.Time) []byte {
 		}
 		b = append(strconv.AppendQuote(b, e.text), '\n')
 	}
-	return b
+	return string(b)
 }

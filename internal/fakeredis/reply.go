@@ -51,9 +51,6 @@ func Array(list ...Reply) Reply { return Reply{kind: KindArray, list: list} }
 // Kind returns the type.
 func (r Reply) Kind() Kind { return r.kind }
 
-// IsNil tells whether there is no value.
-func (r Reply) IsNil() bool { return r.kind == KindNil }
-
 // IsError tells whether it is an error.
 func (r Reply) IsError() bool { return r.kind == KindError }
 
