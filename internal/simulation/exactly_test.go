@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,7 +34,7 @@ func exactly(args ...string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmpOr(err, os.RemoveAll(dir)) }()
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
 	list, err := overlay.Write(dir, undiced)
 	if err != nil {
 		return fmt.Errorf("this version of Go makes its random choices elsewhere: %w", err)
@@ -47,13 +48,6 @@ func exactly(args ...string) (err error) {
 	run.Env = append(os.Environ(), inside+"=1")
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	return run.Run()
-}
-
-func cmpOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // without returns the arguments of this process, except -exactly.
