@@ -128,7 +128,7 @@ type Fault struct {
 	Kind    Kind
 	At, For time.Duration
 	Process int           // Everyone: all
-	Visitor int           // for DropRecord
+	Visitor int           // for DropRecord; NoPerm chooses by it what Redis does not permit
 	Share   float64       // of the messages that are hit
 	Delay   time.Duration // the longest
 }

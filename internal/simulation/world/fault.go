@@ -10,7 +10,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
 )
 
-// strike begins a fault. Faults that hit messages take effect when a message is sent. The caller holds
+// strike begins a fault. Faults that hit messages or calls take effect when one is sent or made. The caller holds
 // mu.
 func (w *World) strike(f plan.Fault) {
 	w.tell(f, "")
@@ -47,9 +47,13 @@ func (w *World) strike(f plan.Fault) {
 		w.dropOfUsers(".list")
 	case plan.FlushScripts:
 		r.Connect(nil).Do(time.Now(), "SCRIPT", "FLUSH")
-	default:
+	case plan.Full, plan.Loading, plan.Replica, plan.Busy, plan.NoPerm, plan.NoChannels:
 		w.refuse()
+		fallthrough
+	case plan.Cut, plan.CutLate, plan.Slow, plan.DoubleCommands, plan.DoubleReplies, plan.Swap, plan.Panics, plan.Mute, plan.Partition:
 		w.at(f.Until(), func() { w.refuse(); w.tell(f, "not any more: ") })
+	default:
+		panic("a fault without effect: " + f.Kind)
 	}
 }
 
