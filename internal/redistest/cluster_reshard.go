@@ -18,7 +18,7 @@ func (c *Cluster) MoveAll(tb testing.TB, slots []int, from, to *Server) {
 		ofSlots(tb, from, some, "SETSLOT", "MIGRATING", toID)
 		for i, n := range ofSlots(tb, from, some, "COUNTKEYSINSLOT") {
 			if n != int64(0) { // and from now on no key is added
-				c.MoveKeys(tb, SlotMove{Slot: some[i], From: from, To: to})
+				c.moveKeys(tb, SlotMove{Slot: some[i], From: from, To: to})
 			}
 		}
 		ofSlots(tb, to, some, "SETSLOT", "NODE", toID)

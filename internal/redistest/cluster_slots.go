@@ -119,7 +119,7 @@ func (c *Cluster) begin(tb testing.TB, m SlotMove) {
 // FinishMove moves the keys, and makes the new master the owner of the slot.
 func (c *Cluster) FinishMove(tb testing.TB, m SlotMove) {
 	tb.Helper()
-	c.MoveKeys(tb, m)
+	c.moveKeys(tb, m)
 	id := c.ID(tb, m.To)
 	m.To.Do(tb, "CLUSTER", "SETSLOT", m.Slot, "NODE", id)
 	m.From.Do(tb, "CLUSTER", "SETSLOT", m.Slot, "NODE", id)
@@ -142,9 +142,9 @@ func (c *Cluster) awaitEpoch(tb testing.TB, claimant *Server) {
 	})
 }
 
-// MoveKeys moves the keys of a half-moved slot. The old master still owns the slot, and redirects clients
+// moveKeys moves the keys of a half-moved slot. The old master still owns the slot, and redirects clients
 // to the new one.
-func (c *Cluster) MoveKeys(tb testing.TB, m SlotMove) {
+func (c *Cluster) moveKeys(tb testing.TB, m SlotMove) {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(m.To.Addr)
 	for {
