@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,10 +83,14 @@ func (c *Cluster) info(tb testing.TB, node *Server, name string) int {
 	tb.Helper()
 	for line := range strings.Lines(text(tb, node, "CLUSTER", "INFO")) {
 		if value, found := strings.CutPrefix(strings.TrimSpace(line), name+":"); found {
-			epoch, _ := redis.Int([]byte(value), nil)
-			return epoch
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				tb.Fatalf("redistest: CLUSTER INFO: %v", err)
+			}
+			return n
 		}
 	}
+	tb.Fatalf("redistest: CLUSTER INFO has no %s", name)
 	return 0
 }
 
