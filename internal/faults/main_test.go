@@ -41,7 +41,7 @@ var quick = []string{
 const leftOut = "a quick slice: %d tests, shortened. Left out are all others, such as those of clusters and Sentinel: -all runs everything\n"
 
 func TestMain(m *testing.M) {
-	all := flag.Bool("all", false, "run everything: six minutes, or half of that with -short")
+	all := flag.Bool("all", false, "run everything: thirteen minutes, or half of that with -short")
 	flag.Uint64Var(&seed, "seed", rand.Uint64(), "what the visitors' requests are drawn from")
 	results := flag.String("markdown", "", "write the table to this `file`, too")
 	flag.Parse()
