@@ -26,7 +26,7 @@ func Replica(tb testing.TB, addr string) *redistest.Server {
 // awaitReplica waits until a server is a replica that is connected to its master.
 func awaitReplica(tb testing.TB, r *redistest.Server) {
 	tb.Helper()
-	await(tb, 20*time.Second, "the replica follows its master", func() bool {
+	redistest.Eventually(tb, "the replica follows its master", func() bool {
 		return strings.Contains(replication(tb, r), "master_link_status:up")
 	})
 }
@@ -78,14 +78,4 @@ func Role(r *redistest.Server) string {
 	}
 	role, _ := redis.String(reply[0], nil)
 	return role
-}
-
-// await waits for a condition without which the test cannot continue.
-func await(tb testing.TB, patience time.Duration, what string, ok func() bool) {
-	tb.Helper()
-	for begun := time.Now(); !ok(); <-time.After(5 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			tb.Fatalf("not after %v: %s", patience, what)
-		}
-	}
 }

@@ -1,11 +1,9 @@
 package rig
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/gomodule/redigo/redis"
@@ -30,7 +28,7 @@ func NewSentinels(tb testing.TB, master *redistest.Server, replicas int) *Sentin
 		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 100, "ASK-PERIOD", 100)
 	}
 	for _, at := range s.Addrs {
-		await(tb, 20*time.Second, "the sentinels know each other", func() bool {
+		redistest.Eventually(tb, "the sentinels know each other", func() bool {
 			known, err := redis.StringMap(redistest.AskSentinel(at, "SENTINEL", "MASTER", redistest.MasterName))
 			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == fmt.Sprint(replicas)
 		})
@@ -62,9 +60,9 @@ func (s *Sentinels) set(tb testing.TB, option string, value int) {
 func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 	tb.Helper()
 	now := before
-	await(tb, 30*time.Second, "the sentinels have promoted a replica", func() bool {
+	redistest.Eventually(tb, "the sentinels have promoted a replica", func() bool {
 		for _, at := range s.Addrs {
-			if found, err := askSentinel(tb.Context(), at); err == nil && found != before {
+			if found, err := askSentinel(at); err == nil && found != before {
 				now = found
 			}
 		}
@@ -79,18 +77,18 @@ func (s *Sentinels) AwaitMaster(tb testing.TB, before string) string {
 func (s *Sentinels) Hurry(tb testing.TB, master string) {
 	tb.Helper()
 	for _, at := range s.Addrs {
-		await(tb, 20*time.Second, "each sentinel knows the master", func() bool {
-			found, err := askSentinel(tb.Context(), at)
+		redistest.Eventually(tb, "each sentinel knows the master", func() bool {
+			found, err := askSentinel(at)
 			return err == nil && found == master
 		})
 		_, _ = redistest.AskSentinel(at, "SENTINEL", "DEBUG", "PUBLISH-PERIOD", 250)
 	}
 }
 
-func askSentinel(ctx context.Context, at string) (string, error) {
+func askSentinel(at string) (string, error) {
 	reply, err := redis.Strings(redistest.AskSentinel(at, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redistest.MasterName))
 	if err != nil {
 		return "", err
 	}
-	return net.JoinHostPort(reply[0], reply[1]), ctx.Err()
+	return net.JoinHostPort(reply[0], reply[1]), nil
 }
