@@ -25,8 +25,8 @@ import (
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
-// second is the difference of the numbers of two parts of a request.
-const second = 10_000_000
+// Second is the difference of the numbers of two parts of a request.
+const Second = 10_000_000
 
 // A Mark says which process something belongs to, and which request.
 type Mark struct {

@@ -51,7 +51,7 @@ func (j *judge) follows(r, before *request) bool {
 
 // writer returns the request that wrote a version, which is named by the number of that request.
 func (j *judge) writer(version int) *history.Request {
-	if r := j.byNumber[version%second]; r != nil {
+	if r := j.byNumber[version%Second]; r != nil {
 		for i := range r.Parts {
 			if r.Parts[i].Number == version {
 				return &r.Parts[i]

@@ -6,12 +6,13 @@ import (
 
 	"github.com/a2139e8d/latchkey/internal/simulation/history"
 	"github.com/a2139e8d/latchkey/internal/simulation/plan"
+	"github.com/a2139e8d/latchkey/internal/simulation/told"
 	"github.com/a2139e8d/latchkey/middleware"
 )
 
 // second is the difference of the numbers of two requests that are really one. If a handler reopens its
 // session or runs a second time, its request counts as two, which are judged like any others.
-const second = 10_000_000
+const second = told.Second
 
 // next makes everything from now on count as another request. The first request ended at over.
 func (c *call) next(over time.Duration, what string) (first *history.Request) {
