@@ -74,13 +74,12 @@ func declares(t *testing.T, in, name string) bool {
 // The score lists which defects were found, and which were not.
 func TestWhatIsFoundIsReported(t *testing.T) {
 	t.Parallel()
-	found, missed := make(chan struct{}), make(chan struct{})
-	close(found)
-	close(missed)
+	done := make(chan struct{})
+	close(done)
 	var b strings.Builder
 	well := report(&b, []*trial{
-		{defect: defect{"P1", "no lock", nil, nil}, suite: tests("store", "TestOne"), finding: finding{test: "TestOne"}, done: found},
-		{defect: defect{"P1", "no fence", nil, nil}, suite: tests("store", "TestTwo"), finding: finding{out: "ok"}, done: missed},
+		{defect: defect{"P1", "no lock", nil, nil}, suite: tests("store", "TestOne"), finding: finding{test: "TestOne"}, done: done},
+		{defect: defect{"P1", "no fence", nil, nil}, suite: tests("store", "TestTwo"), finding: finding{out: "ok"}, done: done},
 	})
 	for _, want := range []string{"found by\n", " TestOne\n", "NOT FOUND by store TestTwo:\nok\n", "\n1 of 2 found\n"} {
 		if !strings.Contains(b.String(), want) || well {
