@@ -50,6 +50,7 @@ func start(tb testing.TB, path string, args ...string) *Demo {
 	select {
 	case line = <-stdout.line:
 	case <-p.Done():
+	case <-time.After(time.Minute):
 	}
 	_, at, found := strings.Cut(line, "http://")
 	if !found {
