@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // Fill fills the memory of a real server that evicts nothing, until Empty.
@@ -39,8 +37,7 @@ func (s *Server) Empty(tb testing.TB) {
 // used returns how much memory the server uses, in bytes.
 func (s *Server) used(tb testing.TB) int {
 	tb.Helper()
-	info, _ := redis.String(s.Do(tb, "INFO", "memory"), nil)
-	_, rest, _ := strings.Cut(info, "used_memory:")
+	_, rest, _ := strings.Cut(text(tb, s, "INFO", "memory"), "used_memory:")
 	digits, _, _ := strings.Cut(rest, "\r\n")
 	n, err := strconv.Atoi(digits)
 	if err != nil {
