@@ -261,7 +261,7 @@ func (s *scene) nothingLeft() {
 	for i, before := range s.files {
 		if d := s.demos[i]; d.Alive() {
 			most := before + cmp.Or(s.slack, slack)
-			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open, and has %d", i, most, d.Files(s.T)), func() bool {
+			eventually(s.T, 5*time.Second, fmt.Sprintf("demo %d has no more than %d files open, and had %d at first", i, most, d.Files(s.T)), func() bool {
 				return d.Files(s.T) <= most
 			})
 		}
