@@ -22,6 +22,7 @@ type rule struct {
 // low for events that are no fault, such as a client that has gone away, or a logout in another tab.
 var rules = []rule{
 	{session.ErrEnded, "gone", http.StatusConflict, slog.LevelInfo}, // the cause of a context that is canceled
+	{errBody, "canceled", http.StatusBadRequest, slog.LevelDebug},
 	{context.Canceled, "canceled", http.StatusServiceUnavailable, slog.LevelDebug},
 	{errNoAccess, "no_access", http.StatusUnauthorized, slog.LevelInfo},          // also if it wraps ErrGone
 	{store.ErrTimeout, "timeout", http.StatusServiceUnavailable, slog.LevelWarn}, // also if its last try got no reply in the rest of the time
@@ -58,6 +59,7 @@ func ruleOf(err error) rule {
 //   - 404 for store.ErrNotFound, which End, Peek and Update return for an ID that leads to no session.
 //     Options.OnError is never called with store.ErrNotFound: a request without a session begins a new session;
 //   - 403 for a login of a user who has too many sessions: see Options.MaxSessions;
+//   - 400 for a request whose body did not arrive whole;
 //   - 500 for all other errors, which are mistakes: a value that cannot be encoded, a change that
 //     comes too late, a session that is too large, a record that cannot be read.
 func Status(err error) int { return ruleOf(err).status }
@@ -104,6 +106,8 @@ func (rq *request) sentence(status int, err error) string {
 		return "The session is not available just now. Please try again."
 	case saved, errors.Is(err, session.ErrClosed):
 		return "Not all of this was saved. Please check before you try again."
+	case status == http.StatusBadRequest:
+		return "The request did not arrive whole. Nothing was saved. Please try again."
 	case status == http.StatusServiceUnavailable:
 		return "The session is not available just now. Nothing was saved. Please try again."
 	case status == http.StatusUnauthorized:

@@ -65,6 +65,9 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	}
 	o := opening{rq: rq, ctx: ctx}
 	opened, err := o.decode(o.choose(ids))
+	if err != nil && r != nil {
+		err = whyCanceled(err, r.Body)
+	}
 	if err != nil && rq.mode == Lazy { // logged here, since the handler makes the response
 		rq.startFailed = true
 		rq.logFailure(err)

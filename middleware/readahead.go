@@ -1,6 +1,9 @@
 package middleware
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -29,6 +32,20 @@ func readAhead(r *http.Request, limit int) io.ReadCloser {
 		left -= int64(n)
 	}
 	return b
+}
+
+// errBody: the body is cut off, so net/http takes the client for gone away, and has ended the request's context. But the
+// client may have closed its half of the connection alone, or be slower than http.Server.ReadTimeout: then it reads the
+// response.
+var errBody = errors.New("middleware: the request's body did not arrive whole")
+
+// whyCanceled returns err, or, if that is a canceled context and the body did not arrive whole, errBody.
+func whyCanceled(err error, body io.ReadCloser) error {
+	b, ahead := body.(*bodyAhead)
+	if !ahead || !errors.Is(err, context.Canceled) || b.err == nil || b.err == io.EOF {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBody, b.err)
 }
 
 // A bodyAhead is a body whose first part was read already.

@@ -133,6 +133,35 @@ func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 	})
 }
 
+// P5: If a small body does not arrive whole, the handler does not run, and the response says so: the client may still be there.
+func TestABodyThatDoesNotArriveWhole(t *testing.T) {
+	for name, stops := range map[string]func(*wire) error{
+		"too slow":    func(*wire) error { return nil }, // for the read deadline
+		"half closed": func(w *wire) error { return w.Conn.(interface{ CloseWrite() error }).CloseWrite() },
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			seen := &witness{}
+			s := around(t, r, middleware.Options{Observers: []middleware.Observer{seen}}, func(sessions func(http.Handler) http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					must(t, http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second)))
+					sessions(app()).ServeHTTP(w, req)
+				})
+			})
+			v := newVisitor(t)
+			began := v.get(s.URL + "/add")
+			began.want(t, 200, "1")
+			w := dial(t, s.Server)
+			w.send("POST /add HTTP/1.1\r\nHost: a\r\nCookie: sid=" + began.Cookies()[0].Value + "\r\nContent-Length: 10\r\n\r\nabc")
+			must(t, stops(w))
+			w.read().want(t, 400, "The request did not arrive whole. Nothing was saved. Please try again.")
+			if all := requestsIn(seen.takeAll()); len(all) != 2 || all[1].Runs != 0 || all[1].Kind != "canceled" || middleware.Status(all[1].Err) != 400 {
+				t.Errorf("the observer was told of %+v", all)
+			}
+			v.get(s.URL+"/get").want(t, 200, "1")
+		})
+	}
+}
+
 // P5: A waiting request keeps its body in memory, once, and little more. Until the body comes, the request keeps no
 // room for it. The test is not parallel: it looks at the memory of the whole program.
 func TestAWaitingRequestHoldsItsBodyAndLittleMore(t *testing.T) {
