@@ -75,6 +75,39 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	st.store = store.New(st.redis.pool(), store.Options{Lease: lease, Timeout: timeout})
 	tb.Cleanup(func() { _ = st.store.Close() })
 
+	o = st.prepared(o)
+	st.hidden = o
+	st.hidden.Mode = nil
+	st.hidden.Token, st.hidden.Hooks, st.hidden.Observers = nil, middleware.Hooks{}, nil
+	if o.Token != nil {
+		st.hidden.Cookie.Secure = true // a name that is valid for tokens may need it
+	}
+	st.Sessions, st.cookies = st.sessions(o), st.sessions(st.hidden)
+
+	st.server = httptest.NewUnstartedServer(http.HandlerFunc(st.serve))
+	st.server.Config.ErrorLog = slog.NewLogLogger(st.logger.Handler(), slog.LevelError)
+	st.server.StartTLS()
+	tb.Cleanup(func() {
+		st.server.CloseClientConnections() // Close alone waits for streams that the test has left open
+		st.server.Close()
+	})
+	st.URL = st.server.URL
+	return st
+}
+
+// New makes further Sessions on the site's store, for a program that has several, such as an API beside a website. o is as
+// for the function New; if there are no Keys, they are those of the site. The functions that take a client are about the
+// sessions of the site's own Sessions.
+func (st *Site) New(o middleware.Options) *middleware.Sessions {
+	st.tb.Helper()
+	return st.sessions(st.prepared(o))
+}
+
+// prepared returns the program's options as a test's site needs them.
+func (st *Site) prepared(o middleware.Options) middleware.Options {
+	if o.Keys == nil {
+		o.Keys = st.hidden.Keys
+	}
 	if o.Keys == nil {
 		key := make([]byte, 32)
 		_, _ = rand.Read(key) // never fails
@@ -82,25 +115,16 @@ func New(tb testing.TB, o middleware.Options) *Site {
 	}
 	o.Logger = st.logger
 	o.Cookie.Domain = "" // a test's server has no domain
-	st.hidden = o
-	st.hidden.Mode = nil
-	st.hidden.Token, st.hidden.Hooks, st.hidden.Observers = nil, middleware.Hooks{}, nil
-	if o.Token != nil {
-		st.hidden.Cookie.Secure = true // a name that is valid for tokens may need it
-	}
-	if st.Sessions, err = middleware.New(st.store, o); err != nil {
-		tb.Fatalf("sessiontest: %v", err)
-	}
-	if st.cookies, err = middleware.New(st.store, st.hidden); err != nil {
-		tb.Fatalf("sessiontest: %v", err)
-	}
+	return o
+}
 
-	st.server = httptest.NewUnstartedServer(http.HandlerFunc(st.serve))
-	st.server.Config.ErrorLog = slog.NewLogLogger(st.logger.Handler(), slog.LevelError)
-	st.server.StartTLS()
-	tb.Cleanup(st.server.Close)
-	st.URL = st.server.URL
-	return st
+func (st *Site) sessions(o middleware.Options) *middleware.Sessions {
+	st.tb.Helper()
+	s, err := middleware.New(st.store, o)
+	if err != nil {
+		st.tb.Fatalf("sessiontest: %v", err)
+	}
+	return s
 }
 
 // Serve makes the site serve h from now on. Nothing is put around h, so that the test serves what the program
@@ -121,7 +145,8 @@ func (st *Site) serve(w http.ResponseWriter, r *http.Request) {
 // does. If begin is nil, the client is a visitor without a session.
 //
 // The client does not follow redirects, so that a test sees each response; set CheckRedirect to nil to follow
-// them. The client gives up after half a minute.
+// them. The client gives up after half a minute. For a websocket set its Timeout to 0: with a Timeout, the body of a 101
+// response cannot be written to.
 func (st *Site) Client(begin func(*session.Session)) *http.Client {
 	st.tb.Helper()
 	jar, err := cookiejar.New(nil)
@@ -146,10 +171,7 @@ func (st *Site) hiddenRequest(doing string, cookies []*http.Cookie, f func(*sess
 	var failed error
 	o := st.hidden
 	o.OnError = func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }
-	sessions, err := middleware.New(st.store, o)
-	if err != nil {
-		st.tb.Fatalf("sessiontest: %v", err)
-	}
+	sessions := st.sessions(o)
 	w := httptest.NewRecorder()
 	fill := func(_ http.ResponseWriter, r *http.Request) { f(session.FromContext(r.Context())) }
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, st.URL, nil)
