@@ -100,6 +100,9 @@ func newCookies(o Options) (cookies, error) {
 		if bytes.Count(key, key[:1]) == len(key) { // make([]byte, 32) that nobody has filled
 			return c, fmt.Errorf("middleware: Options.Keys[%d] is %d times the same byte: it must have at least %d random bytes", i, len(key), minKey)
 		}
+		if slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(other, key) }) {
+			return c, fmt.Errorf("middleware: Options.Keys[%d] is there twice", i)
+		}
 		keys = append(keys, slices.Clone(key))
 	}
 	signer := securecookie.New(keys[0], nil).SetSerializer(securecookie.NopEncoder{})

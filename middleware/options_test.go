@@ -37,6 +37,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		{"no key", st, middleware.Options{}, []string{"Keys", "at least 32"}},
 		{"short key", st, middleware.Options{Keys: [][]byte{testKey, bytes.Repeat([]byte("s"), 31)}}, []string{"Keys[1]", "31 bytes", "at least 32"}},
 		{"key of zeros", st, middleware.Options{Keys: [][]byte{testKey, make([]byte, 32)}}, []string{"Keys[1]", "32 times the same byte", "at least 32 random bytes"}},
+		{"a key twice", st, middleware.Options{Keys: [][]byte{testKey, bytes.Clone(testKey)}}, []string{"Keys[1]", "twice"}},
 		{"key of one byte", st, middleware.Options{Keys: [][]byte{bytes.Repeat([]byte("s"), 64)}}, []string{"Keys[0]", "64 times the same byte"}},
 		{"TTL", st, middleware.Options{Keys: good, TTL: -time.Second}, []string{"TTL", "-1s"}},
 		{"Lifetime", st, middleware.Options{Keys: good, Lifetime: -1}, []string{"Lifetime"}},

@@ -120,7 +120,8 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 //	n, err := sessions.EndAll(ctx, user, s.ID())
 //	s.Renew()
 //
-// Without except the request's own session ends, too: call Destroy, so that the client deletes its cookie.
+// Without except the request's own session ends, too: call Destroy, so that the client deletes its cookie. But in mode
+// ReadOnly, which refuses Destroy, the client keeps its cookie, which opens nothing any more.
 //
 // If the request of a login arrived before EndAll was done, and the login would be stored after EndAll, the login
 // is refused, with an error that wraps store.ErrGone: it may have checked a password that was changed since.
