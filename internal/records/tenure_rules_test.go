@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,5 +117,64 @@ func TestTenureOfAnUnusableRecord(t *testing.T) {
 			t.Errorf("%d takes, want %d: the record was replaced", again, takes)
 		}
 		d.wantQuiet(t, "2")
+	})
+}
+
+// granted ends a hold, and grants the session to the next request in line. It calls but before the goroutine of that
+// request goes on.
+func granted(t *testing.T, h *Hold, but func(next *tenure)) {
+	t.Helper()
+	h.tenure.mu.Lock()
+	defer h.tenure.unlock()
+	h.over = true
+	if h.tenure.vacate(time.Now()) {
+		t.Fatal("no request was granted the session")
+	}
+	but(h.tenure)
+}
+
+// A request is granted the session, and cannot use it: the process was paused, or a commit has failed. The request
+// acquires the session anew, and at once. No handler begins with a session that is lost already.
+func TestAGrantThatIsVoidIsReplaced(t *testing.T) {
+	for name, but := range map[string]func(tn *tenure){
+		"the tenure is over":    func(tn *tenure) { tn.fail(ErrUnavailable, "") },
+		"its MaxHold is over":   func(tn *tenure) { tn.term.Limit(time.Now(), 0) },
+		"the session was ended": func(tn *tenure) { tn.lose(ErrLost) },
+	} {
+		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
+			first := take(t, d.st)
+			waiting := guests(t, d.st, 1, Terms{})
+			begun := time.Now()
+			granted(t, first, but)
+			h := waiting[0].holds(t, "0")
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("the request had the session after %v", took)
+			}
+			save(t, h, "1")
+			d.wantQuiet(t, "1")
+		}))
+	}
+}
+
+// A request is granted the session just as its client leaves. It leaves no lock behind, and the next request has the
+// session at once.
+func TestAGrantToWhoHasLeft(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		first := take(t, d.st)
+		ctx, leave := context.WithCancel(t.Context())
+		left := begin(func() error {
+			_, _, err := d.st.Take(ctx, theID, Terms{LockWait: patient.Lease})
+			return err
+		})
+		synctest.Wait()
+		waiting := guests(t, d.st, 1, Terms{})
+		begun := time.Now()
+		granted(t, first, func(*tenure) { leave() })
+		wantError(t, "Take of who has left", left.wait(), context.Canceled)
+		save(t, waiting[0].holds(t, "0"), "1")
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the next request had the session after %v", took)
+		}
+		d.wantQuiet(t, "1")
 	})
 }
