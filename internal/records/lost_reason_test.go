@@ -175,3 +175,18 @@ func TestAHoldIsGivenBackOnce(t *testing.T) {
 		d.wantQuiet(t, "2")
 	})
 }
+
+// The process was paused for longer than a lease, and its first step afterwards is a save. The error says so: the key
+// that is gone from Redis would lead to the wrong suspicion.
+func TestASaveAfterAPauseSaysSo(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "0")
+		h := takeBy(t, st, Terms{MaxHold: time.Hour})
+		st.lines.CancelAlarm(&h.tenure.alarm) // in a pause no alarm rings
+		lapse(2 * patient.Lease)
+		wantLoss(t, h.Save(t.Context(), []byte("1")), "was it paused?")
+		wantData(t, s, "0")
+		wantFree(t, s)
+	})
+}
