@@ -77,6 +77,22 @@ func TestUnlockAgainAfterAFailure(t *testing.T) {
 	})
 }
 
+// The process was paused for longer than a lease, and its first step afterwards is Unlock. The error says so. It is no
+// notification of a loss: the holder has ended.
+func TestUnlockAfterAPause(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, g *Locks, l *Lease) {
+		g.CancelAlarm(&l.alarm) // in a pause no alarm rings
+		redistest.Elapse(10 * s)
+		err := l.Unlock(t.Context())
+		if !errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), "was it paused?") {
+			t.Errorf("Unlock returns %v", err)
+		}
+		wantIdle(t, g)
+		wantLost(t, l, false)
+	})
+}
+
 // After UnlockAfter nobody can take the lock until the delay has passed, to the moment. A delay below a
 // millisecond, the unit in which Redis counts, does not become zero.
 func TestUnlockAfter(t *testing.T) {
@@ -140,6 +156,9 @@ func TestCloseEndsAllWaits(t *testing.T) {
 		}
 		if _, err := p.lock(t, Options{}); !errors.Is(err, errClosed) {
 			t.Errorf("a caller that came after Close got %v", err)
+		}
+		if _, err := p.group.Lock(t.Context(), "a free one", p.spin, slow); !errors.Is(err, errClosed) {
+			t.Errorf("a caller that came after Close, for a lock that is free, got %v", err)
 		}
 		redistest.Elapse(takes)
 		p.wire.want(t, 0, 1)
