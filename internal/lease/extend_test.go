@@ -313,6 +313,34 @@ func TestARenewalIsNotLateForAnotherThatIsOver(t *testing.T) {
 	})
 }
 
+// An alarm that has rung may wait for the lease's mutex. By then there may be nothing to do: the lock was released, or
+// an Extend is under way, or has just been done. So Redis is not asked, and who has released the lock is told of no
+// loss.
+func TestAnAlarmThatComesLateDoesNothing(t *testing.T) {
+	type situation struct {
+		before   func(l *Lease)
+		extended int
+	}
+	each(t, map[string]situation{
+		"released": {func(l *Lease) { _ = l.Unlock(context.Background()) }, 0},
+		"extended": {func(l *Lease) { _ = l.Extend(context.Background(), time.Hour) }, 1},
+		"extending": {func(l *Lease) {
+			go l.Extend(context.Background(), time.Hour)
+			synctest.Wait()
+		}, 1},
+	}, func(t *testing.T, tt situation) {
+		f := fake{hooks{extend: slowly(s)}}
+		g, l := newLease(t, &f, Options{Lease: 9 * s, MaxHold: time.Hour})
+		g.CancelAlarm(&l.alarm) // it has rung
+		redistest.Elapse(4 * s)
+		tt.before(l)
+		l.Ring()
+		redistest.Elapse(9 * s)
+		f.wantCalls(t, "Extend", tt.extended)
+		wantLost(t, l, false)
+	})
+}
+
 // At MaxHold, to the moment, the lease ends: the lock is free, the holder is notified in every way, and the next
 // caller in line gets its turn.
 func TestRenewalStopsAtMaxHold(t *testing.T) {
