@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,4 +70,32 @@ func TestTheFirstTryFindsNoHolder(t *testing.T) {
 		wantBehind(t, behind, "elsewhere")
 		l.Dismiss("k", ErrLost)
 	})
+}
+
+// A caller leaves, and is refused before it is out of the line. It gets the reason why it left, and not the key.
+func TestWhoLeavesIsRefused(t *testing.T) {
+	for name, refuse := range map[string]func(at *line[string]){
+		"dismissed": func(at *line[string]) { at.dismiss(ErrUnavailable) },
+		"late":      func(at *line[string]) { at.pop().called <- outcome{late: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				l := &Lines[string]{}
+				_, _ = foundBy(t, l, "head")
+				ctx, leave := context.WithCancel(t.Context())
+				o := Options{}.WithDefaults()
+				got := make(chan error)
+				go func() {
+					_, err := l.Enter(&Ticket[string]{Key: "k", Options: &o, Context: ctx})
+					got <- err
+				}()
+				synctest.Wait()
+				l.mu.Lock()
+				leave() // the caller wakes, and waits for the mutex
+				refuse(l.keys["k"])
+				l.mu.Unlock()
+				wantError(t, <-got, context.Canceled)
+			})
+		})
+	}
 }
