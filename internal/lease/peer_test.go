@@ -249,7 +249,19 @@ func (l *wire) set(change func()) {
 	change()
 }
 
+// Subscribe is useless on a cluster, where PUBLISH does not count all listeners.
 func (l *wire) Subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
+	if l.cluster {
+		return nil, errRefused
+	}
+	return l.subscribe(ctx, channel)
+}
+
+func (l *wire) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
+	return l.subscribe(ctx, channel)
+}
+
+func (l *wire) subscribe(ctx context.Context, channel string) (transport.Subscription, error) {
 	l.mu.Lock()
 	l.asked++
 	takes := l.takes
@@ -275,10 +287,6 @@ func (l *wire) Subscribe(ctx context.Context, channel string) (transport.Subscri
 }
 
 func (l *wire) IsCluster() bool { return l.cluster }
-
-func (l *wire) SubscribeShard(ctx context.Context, channel string) (transport.Subscription, error) {
-	return l.Subscribe(ctx, channel)
-}
 
 func (e *lineEnd) Receive() (string, error) {
 	for {
