@@ -114,7 +114,11 @@ func TestAHoldIsLostWhileAnotherCommits(t *testing.T) {
 		letGo()
 		wantError(t, "the one that was lost", two.wait(), ErrLost)
 		wantError(t, "the one that was in time", one.wait(), nil)
+		begun := time.Now()
 		d.wantQuiet(t, "1")
+		if took := time.Since(begun); took > 500*time.Millisecond { // the commit has given it for a second
+			t.Errorf("the lock is free after %v", took)
+		}
 	})
 }
 
