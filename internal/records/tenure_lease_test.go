@@ -114,3 +114,20 @@ func TestAHoldThatWasGrantedIsRenewed(t *testing.T) {
 		d.wantQuiet(t, "2")
 	})
 }
+
+// Redis takes most of a lease to reply to a commit. The hold that has begun meanwhile is renewed as soon as the reply is
+// there, although its renewal was due before.
+func TestAHoldIsRenewedAfterASlowCommit(t *testing.T) {
+	o := patient
+	o.Lease = 600 * time.Millisecond
+	eachDesk(t, o, func(t *testing.T, d *desk) {
+		one, waiting, letGo := d.line(t, 1)
+		second := waiting[0].holds(t, "1")
+		lapse(o.Lease * 5 / 6)
+		letGo()
+		wantError(t, "Save", one.wait(), nil)
+		lapse(3 * o.Lease)
+		save(t, second, "2")
+		d.wantQuiet(t, "2")
+	})
+}
