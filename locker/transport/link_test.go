@@ -98,6 +98,20 @@ func TestLinkBreaks(t *testing.T) {
 	})
 }
 
+// There are two connections, and one breaks, as in a failover. The other may lead to the old master, too, and nobody
+// would notice. So it takes no more commands.
+func TestLinkBreaksBesideAnother(t *testing.T) {
+	withPuppet(t, func(t *testing.T, p *puppet) {
+		w, a := p.begin("a")
+		other := p.acceptProbe()
+		other.say("+PONG\r\n")
+		w.Close()
+		a.wantBroken()
+		other.wantEndAfter(0)
+		p.wantServed("b")
+	})
+}
+
 // A connection breaks while commands are sent. The commands behind were certainly not sent. They go to the next
 // connection, without their callers noticing.
 func TestLinkBreaksWhileSending(t *testing.T) {
