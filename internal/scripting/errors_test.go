@@ -2,8 +2,10 @@ package scripting
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/locker/transport"
 )
@@ -18,5 +20,18 @@ func TestARefusalRepeatsNoArguments(t *testing.T) {
 	}
 	if !errors.Is(err, transport.ErrRefused) || !errors.Is(err, said) {
 		t.Errorf("%#v does not wrap what it should", err)
+	}
+}
+
+// Likewise, the error of a client that could not log in does not repeat the password.
+func TestAnErrorOfTheClientRepeatsNoArguments(t *testing.T) {
+	t.Parallel()
+	said := errors.New("ERR unknown command 'AUTH', with args beginning with: 's3cret'")
+	r := NewRunner(&fake{do: always(fmt.Errorf("%w: %w", transport.ErrRefused, said))}, time.Minute)
+	_, running := r.Run(t.Context(), echo, Keys{"k"})
+	for what, err := range map[string]error{"Run": running, "Ping": r.Ping(t.Context())} {
+		if text := fmt.Sprint(err); strings.Contains(text, "s3cret") || !strings.Contains(text, "unknown command 'AUTH'") || !errors.Is(err, said) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
