@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -174,6 +175,12 @@ func TestAHoldIsGivenBackOnce(t *testing.T) {
 		wantLoss(t, first.Save(t.Context(), []byte("again")), "it was released before")
 		wantError(t, "Destroy", first.Destroy(t.Context()), ErrLost)
 		first.Release(t.Context())
+		synctest.Wait()
+		select {
+		case <-waiting[1].came:
+			t.Error("the session was passed on while the second hold had it")
+		default:
+		}
 		must(t, second.Touch(t.Context()))
 		save(t, waiting[1].holds(t, "1"), "2")
 		d.wantQuiet(t, "2")
