@@ -73,6 +73,19 @@ func TestTheCauseOfALostSessionSaysWhy(t *testing.T) {
 	}
 }
 
+// A request may ask to be told of a loss only after the loss. It is told at once.
+func TestALossIsToldToWhoAsksLater(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "1")
+		h := take(t, st)
+		s.Do(t, "DEL", theLock)
+		lapse(patient.Lease / 2) // the renewal has found it
+		wantLoss(t, context.Cause(lossOf(t, h)), "its key is gone")
+		h.Release(t.Context())
+	})
+}
+
 // Text from outside makes no error long, or longer than a line.
 func TestErrorsAreShort(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
