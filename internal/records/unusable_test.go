@@ -32,6 +32,7 @@ func TestUnusableRecords(t *testing.T) {
 				t.Helper()
 				s.Do(t, "FLUSHALL")
 				s.Do(t, tt.put[0].(string), tt.put[1:]...)
+				s.Do(t, "PEXPIRE", theRecord, time.Hour.Milliseconds())
 				_, err := st.Load(ctx, theID, small)
 				wantError(t, "Load", err, tt.want)
 				h, _, err := st.Take(ctx, theID, small)
@@ -59,6 +60,7 @@ func TestUnusableRecords(t *testing.T) {
 			put().Release(ctx)
 			_, err := st.Load(ctx, theID, small)
 			wantError(t, "Load after Release", err, tt.want)
+			wantExpiry(t, s, theRecord, time.Hour) // it is left as it was
 			wantFree(t, s)
 
 			wantError(t, "Touch", put().Touch(ctx), nil)
