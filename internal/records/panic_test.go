@@ -238,6 +238,9 @@ func TestAContentPanics(t *testing.T) {
 			}
 			for _, err := range errs {
 				wantError(t, "the bad one, or who has read it", err, ErrUnavailable)
+				if name == "a panic" {
+					wantMessage(t, err, []string{"a bug"})
+				}
 			}
 			wantServed(t, d.st)
 			d.wantQuiet(t, "next")
