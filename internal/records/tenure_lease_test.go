@@ -140,3 +140,17 @@ func TestAHoldThatBeginsDuringACommitIsRenewed(t *testing.T) {
 		}))
 	}
 }
+
+// P12: a session whose idle timeout is shorter than the lease does not run out while holds follow each other.
+func TestAShortSessionOutlastsTheHoldThatFollows(t *testing.T) {
+	eachDesk(t, patient, func(t *testing.T, d *desk) {
+		short := Terms{TTL: 3 * time.Second}
+		first := takeBy(t, d.st, short)
+		waiting := guests(t, d.st, 1, short)
+		save(t, first, "1")
+		second := waiting[0].holds(t, "1")
+		lapse(2 * short.TTL)
+		save(t, second, "2")
+		d.wantQuiet(t, "2")
+	})
+}
