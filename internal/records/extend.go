@@ -17,10 +17,9 @@ func (t *tenure) Ring() {
 	t.rings = time.Time{}
 	now := time.Now()
 	switch {
-	case t.over != nil:
-	case t.hold != nil && !t.term.Held(now):
+	case t.hold == nil: // the tenure is over, or the next hold is renewed in time
+	case !t.term.Held(now):
 		t.lose(t.term.Overdue(now))
-	case t.hold == nil: // the next hold is renewed in time
 	case t.sending, !t.endingSince.IsZero():
 		t.arm(t.term.End())
 	case now.Before(t.term.Renewal()):
