@@ -61,7 +61,6 @@ func (t *tenure) commit(ctx context.Context) {
 			err = scripting.Panicked(v)
 		}
 		t.fail(err, next.text)
-		t.idle.Broadcast() // the holds that wait for this commit, which may not have been sent
 	}()
 	now, version, vacant := time.Now(), t.newest, t.hold == nil
 	next = t.next(now)
