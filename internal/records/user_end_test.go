@@ -146,3 +146,21 @@ func (c *slowReplies) Do(ctx context.Context, key string, commands ...transport.
 	}
 	return replies, err
 }
+
+// Redis keeps the records of ended sessions for a minute more, and not until they expire by themselves, however many
+// they are.
+func TestTheRecordsOfAUsersEndedSessionsAreForgottenInAMinute(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		for n := range tidiedAtOnce + 1 {
+			login(t, st, "ann", n)
+		}
+		endAll(t, st)
+		lapse(tombstoneTime + time.Second)
+		for n := range tidiedAtOnce + 1 {
+			if key := st.recordKey(idOf(st, "ann", n)); s.Exists(t, key) {
+				t.Fatalf("session %d is kept for %v", n, expiry(t, s, key))
+			}
+		}
+	})
+}
