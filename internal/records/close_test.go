@@ -23,6 +23,7 @@ func TestCloseEndsWhatTheStoreDoes(t *testing.T) {
 		for range 2 {
 			wantError(t, "Close", st.Close(), nil)
 		}
+		wantError(t, "the context of work in the background", st.Context().Err(), context.Canceled)
 		for _, g := range waiting {
 			<-g.came
 			wantClosed(t, "one that waited", g.err)
