@@ -276,3 +276,20 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 		}
 	})
 }
+
+// No process could read a record whose user is not the one in the id. So a hold does not save it, and the session stays
+// as it was.
+func TestAHoldDoesNotSaveAnotherUser(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "0")
+		id := login(t, st, "ann", 1)
+		h, guest := takeID(t, st, id), take(t, st)
+		h.Record.User, guest.Record.User = "", "ann"
+		wantError(t, "Save without the user", h.Save(t.Context(), []byte("1")), errTag)
+		wantError(t, "Save of a guest's session with a user", guest.Save(t.Context(), []byte("1")), errTag)
+		wantAlive(t, st, id, "0")
+		wantData(t, s, "0")
+		wantFree(t, s)
+	})
+}
