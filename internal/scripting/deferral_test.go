@@ -70,6 +70,18 @@ func TestPutOff(t *testing.T) {
 	})
 }
 
+// On a cluster, too, a connection that breaks is no deferral: the command may have been done, and the script must learn
+// that.
+func TestABrokenConnectionIsNotPutOff(t *testing.T) {
+	t.Parallel()
+	f := knows(meets(errBroken))
+	_, err := run(t, clusterFake{f})
+	if err != nil || len(f.calls) != 2 {
+		t.Errorf("%v after %d exchanges", err, len(f.calls))
+	}
+	f.wantRepetitions(t, 2)
+}
+
 // A command that Redis deferred for the whole time of a round trip, or that found no node, counts as refused and
 // as timed out. A caller that goes away does not wait, and its error does not say that Redis timed out.
 func TestPutOffForTooLong(t *testing.T) {
