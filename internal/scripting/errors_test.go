@@ -3,6 +3,8 @@ package scripting
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,18 @@ func TestAnErrorOfTheClientRepeatsNoArguments(t *testing.T) {
 	for what, err := range map[string]error{"Run": running, "Ping": r.Ping(t.Context())} {
 		if text := fmt.Sprint(err); strings.Contains(text, "s3cret") || !strings.Contains(text, "unknown command 'AUTH'") || !errors.Is(err, said) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A network error tells by its method whether it is a timeout. Any other one is a connection that broke, so the round
+// trip is repeated.
+func TestANetworkErrorIsNotAlwaysATimeout(t *testing.T) {
+	t.Parallel()
+	for inner, timeout := range map[error]bool{errors.New("connection reset by peer"): false, os.ErrDeadlineExceeded: true} {
+		err := fmt.Errorf("%w: %w", transport.ErrUnavailable, &net.OpError{Op: "read", Err: inner})
+		if TimedOut(err) != timeout || Broken(err) == timeout {
+			t.Errorf("%v: timed out %v, broken %v", err, TimedOut(err), Broken(err))
 		}
 	}
 }
