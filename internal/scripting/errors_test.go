@@ -49,3 +49,12 @@ func TestANetworkErrorIsNotAlwaysATimeout(t *testing.T) {
 		}
 	}
 }
+
+// A refusal of a round trip that may have been done before is no refusal any more, and otherwise the error that it was.
+func TestARefusalThatMaybeWasDone(t *testing.T) {
+	t.Parallel()
+	err := AsMaybeDone(errRefused)
+	if !MaybeDone(err) || errors.Is(err, transport.ErrRefused) || !errors.Is(err, errNobody) || errors.Is(err, transport.ErrClosed) {
+		t.Errorf("%v is another error now", err)
+	}
+}
