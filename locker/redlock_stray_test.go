@@ -42,6 +42,31 @@ func TestRedlockReleaseComesTooLate(t *testing.T) {
 	})
 }
 
+// The take of a failed try is lost, and arrives at its node when a later try has succeeded without that node. Unlock
+// releases it there, too. Otherwise the node would refuse everybody for a lease.
+func TestRedlockTakeComesTooLate(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes := newNodes(3)
+		nodes[0].Put("k", "another", s)
+		nodes[2].instead = func(_ context.Context, method string, n int, do func() error) error {
+			switch {
+			case method != "Take":
+				return do()
+			case n == 1:
+				time.AfterFunc(5*s, func() { do() })
+				return errNoReply
+			default:
+				return errRefused
+			}
+		}
+		l := mustLock(t, redlockOn(nodes, Options{Lease: time.Minute}))
+		redistest.Elapse(6 * s)
+		wantHolders(t, nodes, 3)
+		mustUnlock(t, l)
+		wantHolders(t, nodes, 0)
+	})
+}
+
 // A node takes the lock long after it was asked. The release does not overtake the take; otherwise the lock would
 // be left without a holder. The same holds for an Unlock after the other nodes were enough.
 func TestRedlockReleaseFollowsTake(t *testing.T) {
