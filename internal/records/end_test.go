@@ -1,6 +1,7 @@
 package records
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,22 @@ func wantGone(t *testing.T, s *redistest.Server, st *Engine) {
 	if got := expiry(t, s, theRecord); got > time.Minute {
 		t.Errorf("the tombstone expires in %v", got)
 	}
+}
+
+// A logout whose session another request has ended meanwhile learns that the session is gone, as it wanted, and not
+// that the lock was lost.
+func TestDestroyOfWhatAnotherHasEnded(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
+		st := process(t, s)
+		create(t, st, "0")
+		h := take(t, st)
+		must(t, process(t, s).End(t.Context(), theID))
+		err := h.Destroy(t.Context())
+		if wantError(t, "Destroy", err, ErrGone); errors.Is(err, ErrLost) {
+			t.Errorf("Destroy: %v", err)
+		}
+		wantGone(t, s, st)
+	})
 }
 
 // Create and Renew refuse an id that is in use, and change nothing.
