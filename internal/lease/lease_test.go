@@ -93,6 +93,38 @@ func TestUnlockAfterAPause(t *testing.T) {
 	})
 }
 
+// A pausing context pauses the process, once, when its lease has begun.
+type pausing struct {
+	context.Context
+	lease *Lease
+	once  *sync.Once
+}
+
+func (p pausing) Err() error {
+	if p.lease.Token() != "" {
+		p.once.Do(func() { pause(10 * s) })
+	}
+	return p.Context.Err()
+}
+
+// The process is paused just after it has acquired a lock, until the lease has expired. The caller acquires the lock
+// anew. The extension that was sent meanwhile belongs to the lease that has expired. Its reply does no harm to the new
+// one.
+func TestAPauseAfterTheLockWasAcquired(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var g Locks
+		f := fake{hooks{extend: first(func(call) error { pause(20 * s); return ErrExpired })}}
+		l := new(Lease)
+		ctx := pausing{t.Context(), l, new(sync.Once)}
+		wantError(t, g.LockAs(ctx, l, "k", &f, Options{Lease: 9 * s, Wait: time.Hour}), nil)
+		f.wantCalls(t, "Take", 2)
+		redistest.Elapse(30 * s)
+		wantLost(t, l, false)
+		f.wantHolder(t, l.Token())
+		mustUnlock(t, l)
+	})
+}
+
 // After UnlockAfter nobody can take the lock until the delay has passed, to the moment. A delay below a
 // millisecond, the unit in which Redis counts, does not become zero.
 func TestUnlockAfter(t *testing.T) {
