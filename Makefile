@@ -114,7 +114,7 @@ check:
 	done
 	@.ci/imports
 	@.ci/luacheck
-	$(GO) test -count=1 -run '^TestEveryDefectApplies$$' ./internal/defects
+	$(GO) test -count=1 -run '^TestEveryDefect' ./internal/defects
 	cd internal/faults && $(GO) test -count=1 -run '^TestEveryVariantApplies$$' .
 	@for module in . $(MODULES); do \
 	  echo "$$module: known vulnerabilities"; \

@@ -151,9 +151,13 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 // request's own session was ended, that login begins another one.
 func (s *Sessions) mayLogIn(ctx context.Context, user string, except []string) {
 	for rq := range s.requestsOn(ctx) {
-		id := rq.identity.knownID()
-		rq.identity.hasEndedAll(user, s.store.Finds(user, id) && !slices.Contains(except, id))
+		rq.identity.hasEndedAll(user, s.endsWith(user, except, rq.identity.knownID()))
 	}
+}
+
+// endsWith reports whether an EndAll of the user, with these exceptions, has ended the session.
+func (s *Sessions) endsWith(user string, except []string, id string) bool {
+	return s.store.Finds(user, id) && !slices.Contains(except, id)
 }
 
 // device returns what Options.Device says of a request that logs in.

@@ -74,7 +74,7 @@ func waitsForOtherProcess(s *site) {
 	s.create(a, "0")
 	for i := range 5 {
 		h := s.take(a)
-		taken := make(chan *records.Hold)
+		taken := make(chan *records.Hold, 1)
 		go func() {
 			next, _, err := b.Take(s.Context(), theID, records.Terms{LockWait: time.Minute})
 			if err != nil {

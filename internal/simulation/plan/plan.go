@@ -113,7 +113,7 @@ const (
 	Loading        Kind = "Redis is loading"                //
 	Replica        Kind = "Redis is a replica"              //
 	Busy           Kind = "Redis is busy"                   //
-	NoPerm         Kind = "Redis permits nothing"           //
+	NoPerm         Kind = "Redis refuses a command"         //
 	NoChannels     Kind = "Redis permits no channels"       //
 	DropLocks      Kind = "all locks are deleted"           //
 	DropQueues     Kind = "all queues are deleted"          //
