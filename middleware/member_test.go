@@ -82,6 +82,54 @@ func TestALogoutThatCrossesARenewEndsTheSession(t *testing.T) {
 	})
 }
 
+// P4: A logout whose session has moved fails if Redis does not reply to the end of that session: the visitor is not told
+// that they are logged out while the session goes on. So does a login as another user, which ends that session, too, and
+// a login as the same user, which would drop what the session has.
+func TestALogoutOrLoginThatCannotEndTheMovedSessionFails(t *testing.T) {
+	t.Parallel()
+	looks := func(c redistest.Command) bool {
+		return c.Name == "MGET" || slices.Contains(c.Args, "1048576") // MaxBytes, which only a script that reads is given
+	}
+	ends := func(c redistest.Command) bool {
+		return strings.Contains(strings.Join(c.Args, " "), `"gone":`) && !looks(c)
+	}
+	for name, test := range map[string]struct {
+		path  string
+		drops func(redistest.Command) bool
+	}{
+		"logout, which cannot end it":                 {"/logout", ends},
+		"login as another, which cannot look for it":  {"/login/bob", looks},
+		"login as another, which cannot end it":       {"/login/bob", ends},
+		"login as the same, which cannot look for it": {"/login/ann", looks},
+	} {
+		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
+			proxy := redistest.NewProxy(t, r)
+			s, elsewhere := newUserSite(t, r, middleware.Options{}), newSite(t, proxy.Pool(t, 4), middleware.Options{}, users(nil))
+			v := newVisitor(t).everywhere()
+			v.get(s.URL+"/login/ann").want(t, 200, "")
+			old := with(t, v.cookies(s)...).everywhere()
+			v.get(s.URL+"/renew").want(t, 200, "")
+			record := recordOf(v.get(s.URL + "/id").body)
+			dropped := 0
+			proxy.Inject(func(c redistest.Command) redistest.Fault {
+				if slices.Contains(c.Args, record) && test.drops(c) {
+					dropped++
+					return redistest.DropCommand
+				}
+				return redistest.Pass
+			})
+			a := old.get(elsewhere.URL + test.path)
+			if a.want(t, 503, "*"); a.sets() {
+				t.Errorf("the response changes cookies: %v", a.Header["Set-Cookie"])
+			}
+			if dropped == 0 {
+				t.Error("no command was dropped")
+			}
+			v.get(s.URL+"/user").want(t, 200, "ann")
+		})
+	}
+}
+
 // P4: If a Renew crosses a read, the read leaves the old ID its full minute, even if the session had hardly any time
 // left. So a second tab can log out with the old cookie, which ends the session.
 func TestALogoutAfterAReadThatARenewCrossedEndsTheSession(t *testing.T) {
