@@ -15,6 +15,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 const notAllSaved = "Not all of this was saved. Please check before you try again."
@@ -135,6 +136,33 @@ func TestAChangeAfterTheAnswerHasBegunCutsItOff(t *testing.T) {
 			})
 		}
 	}
+}
+
+// P2: In a stream a commit has failed, and the handler could try again after a Reopen. A change between the two is lost
+// for good: Reopen refuses, the response is cut off, and the log names the change.
+func TestALateChangeAfterACommitThatFailedCutsAStreamOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begunWith(t, r, middleware.Options{}, "/stream", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+			w.(http.Flusher).Flush()
+			must(t, s.Reopen(req.Context()))
+			loseLock(t, r, req)
+			s.Set("n", 5)
+			if err := s.Commit(req.Context()); !errors.Is(err, store.ErrLost) {
+				t.Errorf("Commit = %v", err)
+			}
+			s.Set("late", 6)
+			if err := s.Reopen(req.Context()); !errors.Is(err, session.ErrClosed) {
+				t.Errorf("Reopen after the late change = %v", err)
+			}
+			_ = s.Commit(req.Context())
+		})
+		if a := v.post(s.URL + "/stream"); a.err == nil {
+			t.Errorf("the client takes %d %q for complete", a.StatusCode, a.body)
+		}
+		if lines := s.log.Lines("session changed after it was saved", "key=late"); len(lines) != 1 {
+			t.Errorf("the log has not one line of the change:\n%s", s.log)
+		}
+	})
 }
 
 // P2: Another goroutine changes the session while its commit is on its way to Redis. Observers are told of a failure,
