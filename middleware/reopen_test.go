@@ -353,26 +353,37 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, test := range map[string]struct {
-		do     func(s *session.Session, ctx context.Context) error
+		do     func(s *session.Session, w http.ResponseWriter, ctx context.Context) error
 		want   error // nil: any
 		status int
 		n      string // what is stored
 	}{
-		"before Commit": {func(s *session.Session, ctx context.Context) error { s.Set("n", 5); return s.Reopen(ctx) },
+		"before Commit": {func(s *session.Session, _ http.ResponseWriter, ctx context.Context) error {
+			s.Set("n", 5)
+			return s.Reopen(ctx)
+		},
 			session.ErrOpen, 200, "5"},
-		"after its context": {func(s *session.Session, ctx context.Context) error {
+		"after its context": {func(s *session.Session, _ http.ResponseWriter, ctx context.Context) error {
 			s.Set("n", 5)
 			_ = s.Commit(ctx)
 			return s.Reopen(canceled)
 		}, context.Canceled, 200, "5"},
-		"after a commit that failed": {func(s *session.Session, ctx context.Context) error {
+		"after a commit that failed": {func(s *session.Session, _ http.ResponseWriter, ctx context.Context) error {
 			s.Set("n", make(chan int))
 			_ = s.Commit(ctx)
 			err := s.Reopen(ctx)
 			s.Set("n", 5)
 			return err
 		}, nil, 500, "1"},
-		"after a late change": {func(s *session.Session, ctx context.Context) error {
+		"after a Flush that failed": {func(s *session.Session, w http.ResponseWriter, ctx context.Context) error {
+			s.Set("n", make(chan int))
+			w.(http.Flusher).Flush()
+			err := s.Reopen(ctx)
+			s.Set("n", 5)
+			_ = s.Commit(ctx)
+			return err
+		}, nil, 500, "1"},
+		"after a late change": {func(s *session.Session, _ http.ResponseWriter, ctx context.Context) error {
 			s.Set("n", 5)
 			_ = s.Commit(ctx)
 			s.Set("n", 6)
@@ -382,8 +393,8 @@ func TestReopenWhereItCannotBe(t *testing.T) {
 		}, session.ErrClosed, 500, "5"},
 	} {
 		inFakeTime(t, name, func(t *testing.T, r *redistest.Server) {
-			s, v := begunWith(t, r, middleware.Options{}, "/reopen", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
-				err := test.do(s, req.Context())
+			s, v := begunWith(t, r, middleware.Options{}, "/reopen", func(s *session.Session, w http.ResponseWriter, req *http.Request) {
+				err := test.do(s, w, req.Context())
 				if err == nil || test.want != nil && !errors.Is(err, test.want) {
 					t.Errorf("Reopen = %v, want %v", err, test.want)
 				}
