@@ -38,6 +38,9 @@ func newProgramSite(t *testing.T, r *redistest.Server) *programSite {
 		})
 	}
 	give("/token", func(*session.Session, http.ResponseWriter, *http.Request) {})
+	give("/swap", func(_ *session.Session, _ http.ResponseWriter, req *http.Request) { // to the token of another session
+		req.Header.Set("Authorization", "Bearer "+req.Header.Get("X-Other"))
+	})
 	give("/begin", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Set("n", 10) })
 	give("/log-in", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Login("ann") })
 	give("/remember", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Remember(month) })
@@ -233,6 +236,11 @@ func TestTokenSaysWhyThereIsNone(t *testing.T) {
 		cookies := newSite(t, r.Pool(t, 1), middleware.Options{}, app())
 		if _, err := cookies.sessions.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.Token") {
 			t.Errorf("with cookies: %v", err)
+		}
+
+		swapped := p.ask(t, "/swap", p.token(t, "/begin", ""), "X-Other", p.token(t, "/log-in", ""))
+		if swapped.want(t, 200, ""); swapped.Header.Get("X-Error") != nothing {
+			t.Errorf("for a header that the handler has changed: %q", swapped.Header.Get("X-Error"))
 		}
 
 		var failed error
