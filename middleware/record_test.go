@@ -26,6 +26,8 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			return nil
 		}
 		lenient := newSite(t, r.Pool(t, 4), o, app())
+		o.OnCorrupt = func(_ *http.Request, err error) error { return fmt.Errorf("call us: %w", err) }
+		deciding := newSite(t, r.Pool(t, 4), o, app())
 		const head = `{"v":2,"s":"A","c":1,"d":`
 		for name, record := range map[string]string{
 			"empty":         "",
@@ -55,6 +57,10 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			}
 			for _, path := range []string{"/add", "/get", "/logout"} {
 				v.get(strict.URL+path).want(t, 500, "*")
+				v.get(deciding.URL+path).want(t, 500, "*")
+			}
+			if len(deciding.log.Lines("call us")) == 0 {
+				t.Errorf("%s: the error of OnCorrupt is not the request's:\n%s", name, deciding.log)
 			}
 			stays()
 			v.get(lenient.URL+"/get").want(t, 200, "0")
