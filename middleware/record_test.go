@@ -42,7 +42,8 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 		} {
 			v := newVisitor(t).everywhere()
 			v.get(strict.URL+"/add").want(t, 200, "1")
-			key, lock := keysOf(v.get(strict.URL + "/id").body)
+			id := v.get(strict.URL + "/id").body
+			key, lock := keysOf(id)
 			// The record has the revision and the time of the stored one, so that it is not simply too old.
 			stored, _ := r.Get(t, key)
 			_, its, _ := strings.Cut(stored, `"s":`)
@@ -58,6 +59,9 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 			for _, path := range []string{"/add", "/get", "/logout"} {
 				v.get(strict.URL+path).want(t, 500, "*")
 				v.get(deciding.URL+path).want(t, 500, "*")
+			}
+			if err := strict.sessions.Update(t.Context(), id, adding); !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTooLarge) {
+				t.Errorf("%s: Update = %v", name, err)
 			}
 			if len(deciding.log.Lines("call us")) == 0 {
 				t.Errorf("%s: the error of OnCorrupt is not the request's:\n%s", name, deciding.log)
