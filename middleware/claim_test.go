@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
 	"github.com/a2139e8d/latchkey/session"
+	"github.com/a2139e8d/latchkey/store"
 )
 
 // P4: A visitor who comes back with a login keeps it, even if a job holds the session at that moment.
@@ -124,6 +126,27 @@ func TestADeadlineDuringAClaim(t *testing.T) {
 		proxy.Release()
 		(<-first).want(t, 503, "*")
 		(<-second).want(t, 200, "1")
+	})
+}
+
+// P7: A request that has claimed its session, and holds it, learns that it has lost the lock, as any other holder does.
+func TestALostLockEndsTheContextOfWhoHasClaimed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		mux := users(nil)
+		mux.HandleFunc("/wait", func(_ http.ResponseWriter, req *http.Request) {
+			loseLock(t, r, req)
+			select {
+			case <-req.Context().Done():
+			case <-time.After(time.Minute):
+			}
+			if cause := context.Cause(req.Context()); !errors.Is(cause, store.ErrLost) {
+				t.Errorf("the context's cause is %v", cause)
+			}
+		})
+		s := newSite(t, r.Pool(t, 4), middleware.Options{}, mux)
+		v := newVisitor(t)
+		v.get(s.URL+"/login/ann").want(t, 200, "")
+		v.get(s.URL+"/wait").want(t, 200, "") // the first request with the login
 	})
 }
 
