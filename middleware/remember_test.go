@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,6 +151,22 @@ func TestAWrongRememberIsAnError(t *testing.T) {
 			if n := len(s.log.Lines(text)); n != 1 {
 				t.Errorf("%s: %d lines of the log say %q", path, n, text)
 			}
+		}
+		v.get(s.URL+"/get").want(t, 200, "1")
+		v.wantLeft(t, s, r, 30*time.Minute)
+	})
+}
+
+// P2: if the session cannot be saved with its new end, the browser does not get the cookie that lasts until then.
+func TestARememberThatIsNotSavedSetsNoCookie(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		s, v := begunWith(t, r, middleware.Options{}, "/remember", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			s.Remember(month)
+			loseLock(t, r, req)
+		})
+		a := v.get(s.URL + "/remember")
+		if a.want(t, 503, "*"); a.sets() || strings.Contains(a.body, notAllSaved) {
+			t.Errorf("nothing was saved, and the response is %q with the header %v", a.body, a.Header)
 		}
 		v.get(s.URL+"/get").want(t, 200, "1")
 		v.wantLeft(t, s, r, 30*time.Minute)
