@@ -200,7 +200,7 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 	const guest = 5 * time.Minute
 	nothing := func(*session.Session) {}
 	commit := func(s *session.Session) { _ = s.Commit(context.Background()) }
-	paths := []string{"/begin", "/change", "/read", "/end"}
+	paths := []string{"/begin", "/change", "/remember", "/read", "/end"}
 	steps := [][]step{
 		{{nothing, guest}, {func(s *session.Session) { s.Set("n", 1) }, guest}, {commit, guest}},
 		{
@@ -211,8 +211,9 @@ func TestExpiresIsWhenTheSessionEnds(t *testing.T) {
 			{func(s *session.Session) { s.Remember(time.Hour) }, time.Hour},
 			{commit, time.Hour},
 		},
-		{{nothing, time.Hour}},
-		{{nothing, time.Hour}, {(*session.Session).Destroy, 0}, {commit, 0}},
+		{{nothing, time.Hour}, {func(s *session.Session) { s.Remember(2 * time.Hour) }, 2 * time.Hour}, {commit, 2 * time.Hour}},
+		{{nothing, 2 * time.Hour}},
+		{{nothing, 2 * time.Hour}, {(*session.Session).Destroy, 0}, {commit, 0}},
 	}
 	redistest.InFakeTime(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
