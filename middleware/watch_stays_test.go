@@ -64,6 +64,7 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 		s    *session.Session
 		r    *http.Request
 		site *site
+		lose func() // the lock of s
 	}
 	for name, test := range map[string]struct {
 		do   func(w world) error
@@ -119,6 +120,25 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 			w.s.Renew()
 			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.End(w.r.Context(), before))
 		}, true},
+		"Destroy in an Update that fails": {func(w world) error {
+			err := w.s.Commit(w.r.Context())
+			if w.site.sessions.Update(w.r.Context(), w.s.ID(), func(u *session.Session) error {
+				u.Destroy()
+				w.lose()
+				return nil
+			}) == nil {
+				return errors.New("the Update did not fail")
+			}
+			return err
+		}, false},
+		"End that fails": {func(w world) error {
+			ctx, cancel := context.WithCancel(w.r.Context())
+			cancel()
+			if w.site.sessions.End(ctx, w.s.ID()) == nil {
+				return errors.New("End did not fail")
+			}
+			return nil
+		}, false},
 		"EndAll but this": {func(w world) error { _, err := w.site.sessions.EndAll(w.r.Context(), "ann", w.s.ID()); return err }, false},
 		"End of another":  {func(w world) error { w.site.sessions.End(w.r.Context(), otherID); return nil }, false},
 		"Renew":           {func(w world) error { w.s.Renew(); return w.s.Commit(w.r.Context()) }, false},
@@ -129,11 +149,11 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 			mux := users(func() *middleware.Sessions { return s.sessions })
 			stays := newStays()
 			ids := make(chan string, 1)
-			handle(mux, "/stay", func(own *session.Session, _ http.ResponseWriter, r *http.Request) {
+			handle(mux, "/stay", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
 				redistest.Elapse(1500 * time.Millisecond) // it is watched
-				must(t, test.do(world{own, r, s}))
+				must(t, test.do(world{own, req, s, func() { loseLock(t, r, req) }}))
 				ids <- own.ID()
-				stays.wait(name, r)
+				stays.wait(name, req)
 			})
 			s = newSiteOn(t, store.New(r.Pool(t, 8), store.Options{Lease: 3 * time.Second}), middleware.Options{}, mux)
 			v := s.visitor(t)
