@@ -476,6 +476,31 @@ func TestASecondCommitThatFails(t *testing.T) {
 	})
 }
 
+// P2: The client learns that not all was saved, however the first commit has saved its part: a client that takes the error
+// for "nothing was saved" does that part again.
+func TestASecondCommitThatFailsSaysThatTheFirstHasSaved(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(*session.Session){
+		"Set":      func(s *session.Session) { s.Set("n", 5) },
+		"Remember": func(s *session.Session) { s.Remember(month) },
+		"Renew":    func(s *session.Session) { s.Renew() },
+	} {
+		for _, mode := range []middleware.Mode{middleware.Exclusive, middleware.Optimistic} {
+			inFakeTime(t, fmt.Sprint(name, " in mode ", mode), func(t *testing.T, r *redistest.Server) {
+				o := middleware.Options{Mode: byPath(map[string]middleware.Mode{"/twice": mode})}
+				s, v := begunWith(t, r, o, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+					first(s)
+					must(t, s.Commit(req.Context()))
+					must(t, s.Reopen(req.Context()))
+					s.Set("n", 6)
+					loseLock(t, r, req)
+				})
+				v.get(s.URL+"/twice").want(t, 503, notAllSaved)
+			})
+		}
+	}
+}
+
 // A recoverer around the sessions may have kept the handler's writer. It can use the writer also after the last commit has
 // failed, and the response was cut off.
 func TestAWriterThatOutlivesACutOff(t *testing.T) {
