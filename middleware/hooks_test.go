@@ -91,6 +91,24 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	})
 }
 
+// The end of a session is noted once, also if it is ended while a request holds it, and that request logs out.
+func TestAnEndIsNotedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var log audit
+		var s *site
+		mux := app()
+		handle(mux, "/end-and-log-out", func(own *session.Session, _ http.ResponseWriter, _ *http.Request) {
+			must(t, s.sessions.End(t.Context(), own.ID())) // from elsewhere
+			own.Destroy()
+		})
+		s = newSite(t, r.Pool(t, 4), middleware.Options{Hooks: log.hooks()}, mux)
+		v, id := s.begins(t)
+		log.forget()
+		v.post(s.URL+"/end-and-log-out").want(t, 200, "")
+		log.want(t, "end "+id)
+	})
+}
+
 // A change that was not saved, or perhaps not saved, is not noted.
 func TestNoHookForAFailedCommit(t *testing.T) {
 	t.Parallel()
