@@ -101,7 +101,7 @@ func (c *commit) beginID(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.storeNew(ctx, id, &record)
+	err = c.storeNew(ctx, id, record)
 	if login != nil {
 		for _, old := range login.Surplus { // also if the login has failed
 			rq.addEvent(endOf(old, "max_sessions"))
@@ -136,18 +136,16 @@ func (c *commit) mayBeginID() error {
 	return nil
 }
 
-// storeNew stores a record with a new ID. If a session goes on under that ID, storeNew changes the record's Own.
-func (c *commit) storeNew(ctx context.Context, id string, record *records.Record) error {
+// storeNew stores a record with a new ID.
+func (c *commit) storeNew(ctx context.Context, id string, record records.Record) error {
 	rq := c.rq
 	if c.do != renew {
 		record.Data = c.change.Data()
-		return rq.sessions.store.CreateRecord(ctx, id, *record, rq.sessions.terms)
+		return rq.sessions.store.CreateRecord(ctx, id, record, rq.sessions.terms)
 	}
 	hold := rq.hold
-	rq.hold, hold.Record = nil, *record
-	err := hold.Renew(ctx, id, c.change.Data())
-	record.Own = hold.Record.Own // Renew may have dropped some of these times
-	return err
+	rq.hold, hold.Record = nil, record
+	return hold.Renew(ctx, id, c.change.Data())
 }
 
 // newRole returns the role of the session whose id begins.
