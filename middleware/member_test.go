@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,10 +111,10 @@ func TestALogoutOrLoginThatCannotEndTheMovedSessionFails(t *testing.T) {
 			old := with(t, v.cookies(s)...).everywhere()
 			v.get(s.URL+"/renew").want(t, 200, "")
 			record := recordOf(v.get(s.URL + "/id").body)
-			dropped := 0
+			var dropped atomic.Bool
 			proxy.Inject(func(c redistest.Command) redistest.Fault {
 				if slices.Contains(c.Args, record) && test.drops(c) {
-					dropped++
+					dropped.Store(true)
 					return redistest.DropCommand
 				}
 				return redistest.Pass
@@ -122,7 +123,7 @@ func TestALogoutOrLoginThatCannotEndTheMovedSessionFails(t *testing.T) {
 			if a.want(t, 503, "*"); a.sets() {
 				t.Errorf("the response changes cookies: %v", a.Header["Set-Cookie"])
 			}
-			if dropped == 0 {
+			if !dropped.Load() {
 				t.Error("no command was dropped")
 			}
 			v.get(s.URL+"/user").want(t, 200, "ann")
