@@ -166,7 +166,7 @@ func (rq *request) releaseLock() {
 	if hold := rq.hold; hold != nil {
 		rq.hold = nil
 		rq.holds.Store(0)
-		hold.Release(context.WithoutCancel(rq.storeContext()))
+		hold.Release(rq.storeContext())
 		rq.seen.released()
 	}
 }

@@ -154,7 +154,7 @@ func (o *opening) claim(id string, record records.Record) error {
 		if end, ok := o.ctx.Deadline(); ok && !time.Now().Before(end) || o.ctx.Err() != nil {
 			silent = nil // Redis had only the rest of the request's time, which says nothing to the next in line
 		}
-		hold.GiveUp(context.WithoutCancel(o.ctx), begun, silent)
+		hold.GiveUp(o.ctx, begun, silent)
 		rq.seen.released()
 	}
 	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id

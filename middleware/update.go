@@ -151,7 +151,7 @@ func (u *update) releaseUnsaved(ctx context.Context) {
 	if u.session != nil {
 		_, _ = keep.Close(u.session, "Update")
 	}
-	u.hold.Release(context.WithoutCancel(ctx))
+	u.hold.Release(ctx)
 }
 
 // SessionID implements keep.Keeper.

@@ -255,7 +255,8 @@ func (h *Hold) newRevision() string {
 	return h.revision
 }
 
-// Release ends the hold and leaves the session as it was: after a panic, for example.
+// Release ends the hold and leaves the session as it was: after a panic, for example. Like a commit, it does not end with
+// ctx: others wait for the session.
 func (h *Hold) Release(ctx context.Context) { h.tenure.release(ctx, h, time.Now(), nil) }
 
 // GiveUp is Release after a round trip of the hold's request, which has begun at begun and has failed. If Redis did not
