@@ -91,6 +91,27 @@ func TestHooksSeeTheLifeOfASession(t *testing.T) {
 	})
 }
 
+// What one commit has done is not noted again by the next one, after a Reopen.
+func TestASecondCommitNotesOnlyWhatItHasDone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		var log audit
+		s := siteWith(t, r, middleware.Options{Hooks: log.hooks()}, "/twice", func(s *session.Session, _ http.ResponseWriter, req *http.Request) {
+			add(s)
+			must(t, s.Commit(req.Context()))
+			guest := s.ID()
+			log.want(t, "begin "+guest)
+			must(t, s.Reopen(req.Context()))
+			s.Renew()
+			must(t, s.Commit(req.Context()))
+			log.want(t, "renew "+guest+" "+s.ID())
+			must(t, s.Reopen(req.Context()))
+			add(s)
+		})
+		newVisitor(t).post(s.URL+"/twice").want(t, 200, "")
+		log.want(t)
+	})
+}
+
 // The end of a session is noted once, also if it is ended while a request holds it, and that request logs out.
 func TestAnEndIsNotedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
