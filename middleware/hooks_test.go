@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/a2139e8d/latchkey/middleware"
@@ -213,5 +214,50 @@ func TestAHookThatPanics(t *testing.T) {
 		kept := with(t, v.cookies(s)...)
 		v.post(s.URL+"/logout").want(t, 500, "no disk")
 		kept.get(s.URL+"/get").want(t, 200, "0")
+	})
+}
+
+// A login that is one too many ends other sessions. If it cannot end them all, it fails, and the hook is called for those
+// that have ended.
+func TestTheSessionsThatAFailedLoginHasEndedAreAudited(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redistest.Server) {
+		log := &audit{}
+		many := newUserSite(t, r, middleware.Options{})
+		proxy := redistest.NewProxy(t, r)
+		few := newSite(t, proxy.Pool(t, 8), middleware.Options{MaxSessions: 1, Hooks: log.hooks()}, users(nil))
+		ids := map[string]bool{}
+		for range 2 {
+			ids[visitAs(t, many, "ann").get(many.URL+"/id").body] = true
+			redistest.Elapse(time.Minute)
+		}
+		if len(ids) != 2 {
+			t.Fatalf("ann has the sessions %v", ids)
+		}
+		ends := map[string]bool{}
+		proxy.Inject(func(c redistest.Command) redistest.Fault {
+			for id := range ids {
+				if record, _ := keysOf(id); c.Name == "EVALSHA" && slices.Contains(c.Args, record) {
+					ends[id] = true
+				}
+			}
+			if len(ends) == 2 {
+				return redistest.DropCommand
+			}
+			return redistest.Pass
+		})
+		v := newVisitor(t)
+		v.get(few.URL+"/login/ann").want(t, 503, "*")
+		proxy.Inject(nil)
+		left, err := many.sessions.List(t.Context(), "ann")
+		must(t, err)
+		for _, session := range left {
+			delete(ids, session.ID)
+		}
+		if len(ids) != 1 {
+			t.Fatalf("%d sessions have ended", len(ids))
+		}
+		for id := range ids {
+			log.want(t, "end "+id)
+		}
 	})
 }
