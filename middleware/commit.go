@@ -18,7 +18,7 @@ import (
 //	decide        says what that means (commit_action.go)
 //	carryOut      does it: it writes the record, and releases the lock
 //
-// Commits that give the session another id, or end it, are in commit_id.go; commits without a lock, in optimistic.go.
+// Commits that give the session another ID, or end it, are in commit_id.go; commits without a lock, in optimistic.go.
 type commit struct {
 	rq     *request
 	by     string      // why the commit is made now

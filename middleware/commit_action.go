@@ -28,22 +28,22 @@ const (
 	leave        action = iota // nothing at all
 	touch                      // extend the idle timeout, and unlock
 	save                       // write the record, and unlock
-	create                     // write the first record of a new id; set the cookie
-	renew                      // move to a new id, and unlock; set the cookie
+	create                     // write the first record of a new ID; set the cookie
+	renew                      // move to a new ID, and unlock; set the cookie
 	destroy                    // end the session, and unlock; delete the cookies that came
 	forget                     // delete the cookies that came, which lead nowhere
-	refuse                     // fail: the client is about to get the cookie of another id
+	refuse                     // fail: the client is about to get the cookie of another ID
 	saveUnlocked               // write the record without a lock, or acquire the lock first: see optimistic.go
 )
 
 // A situation is all that decides what a commit does, besides the change.
 type situation struct {
 	origin      origin
-	movedMember bool // a member's id that came with the request has moved, and no other one opens a session
-	// crossed: with cookies, an id that came with the request has moved, no member's cookie opens a session, and the
+	movedMember bool // a member's ID that came with the request has moved, and no other one opens a session
+	// crossed: with cookies, an ID that came with the request has moved, no member's cookie opens a session, and the
 	// request is no navigation. With a token, the token leads to no session.
 	crossed bool
-	// userLost: the session's id is a user's, but its record was replaced by one without a user: see
+	// userLost: the session's ID is a user's, but its record was replaced by one without a user: see
 	// Options.OnCorrupt.
 	userLost bool
 	// over: an EndAll of this request has ended its own session, and the request logs the same user in.

@@ -13,7 +13,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// changeID begins or ends an id, and so changes the cookies; or it refuses to.
+// changeID begins or ends an ID, and so changes the cookies; or it refuses to.
 func (c *commit) changeID(ctx context.Context) (err error) {
 	rq, s := c.rq, c.rq.sessions
 	if c.by != handlerEnd { // otherwise the handler's context has ended, and the request is about to leave the watch
@@ -79,7 +79,7 @@ func (c *commit) logOut(ctx context.Context) error {
 	return nil
 }
 
-// beginID begins the id of a new session, or a new id of the session that is held, as after Login.
+// beginID begins the ID of a new session, or a new ID of the session that is held, as after Login.
 func (c *commit) beginID(ctx context.Context) error {
 	rq, user := c.rq, c.change.User
 	if err := c.mayBeginID(); err != nil {
@@ -123,7 +123,7 @@ func (c *commit) beginID(ctx context.Context) error {
 	return nil
 }
 
-// mayBeginID returns why the client could not get a new id, or nil.
+// mayBeginID returns why the client could not get a new ID, or nil.
 func (c *commit) mayBeginID() error {
 	switch byToken := c.rq.sessions.cookies.token != nil; {
 	case byToken && c.by == handlerEnd && c.do == create && !c.change.Renewed:
@@ -148,7 +148,7 @@ func (c *commit) storeNew(ctx context.Context, id string, record records.Record)
 	return hold.Renew(ctx, id, c.change.Data())
 }
 
-// newRole returns the role of the session whose id begins.
+// newRole returns the role of the session whose ID begins.
 func (c *commit) newRole(key cookieKey) role {
 	switch {
 	case c.rq.sessions.cookies.token != nil:
@@ -159,7 +159,7 @@ func (c *commit) newRole(key cookieKey) role {
 	return guest
 }
 
-// howBegun says for observers how a session has got its new id.
+// howBegun says for observers how a session has got its new ID.
 func (c *commit) howBegun() string {
 	switch {
 	case c.change.User != "":
@@ -170,11 +170,11 @@ func (c *commit) howBegun() string {
 	return ""
 }
 
-// newKey returns the key of an id that begins, of a session of a user or, if that is "", of nobody.
+// newKey returns the key of an ID that begins, of a session of a user or, if that is "", of nobody.
 func (c *commit) newKey(user string) (key cookieKey) {
 	rq := c.rq
 	if c.do == create && rq.hold == nil { // otherwise the hold is of a session that this request has ended
-		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the id before
+		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the ID before
 		key.secret = rq.identity.secret // does not change any more
 	} else {
 		key.secret = secret.New()
@@ -186,7 +186,7 @@ func (c *commit) newKey(user string) (key cookieKey) {
 	return key
 }
 
-// beginRecord returns the first record of an id, without its data. A login is a new beginning: nobody inherits the
+// beginRecord returns the first record of an ID, without its data. A login is a new beginning: nobody inherits the
 // age of the session before, or the end that Remember has set for another user.
 func (c *commit) beginRecord() records.Record {
 	s, change := c.rq.sessions, c.change

@@ -42,7 +42,7 @@ const (
 	roles
 )
 
-// roleOf returns the role of a session with a token, by its public id.
+// roleOf returns the role of a session with a token, by its public ID.
 func roleOf(id string) role {
 	if isOfUser(id) {
 		return member
@@ -138,7 +138,7 @@ func checkCookie(p *http.Cookie) error {
 	return p.Valid()
 }
 
-// A cameID is the public id that one of a request's genuine cookies stands for.
+// A cameID is the public ID that one of a request's genuine cookies stands for.
 type cameID struct {
 	id   string
 	role role
@@ -178,8 +178,8 @@ func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, r
 	return ids, unknown, refused
 }
 
-// eachVerified calls do with each of the request's cookies: its role, its value, and the public id that it stands for.
-// The id is "" if the cookie is not genuine. Such a cookie counts as no cookie at all: a forger learns nothing from the
+// eachVerified calls do with each of the request's cookies: its role, its value, and the public ID that it stands for.
+// The ID is "" if the cookie is not genuine. Such a cookie counts as no cookie at all: a forger learns nothing from the
 // response.
 //
 // Of each role, only the first eight cookies that may be genuine are verified, so a request with thousands of cookies

@@ -33,7 +33,7 @@ func TestTheCookieIsSafeByDefault(t *testing.T) {
 }
 
 // P11: the secret is in the cookie, and nowhere else: Redis and the log know its
-// hash, the public id.
+// hash, the public ID.
 func TestTheSecretStaysInTheCookie(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		mux := app()
@@ -385,7 +385,7 @@ func TestASessionOfAnotherPrefixIsUnknown(t *testing.T) {
 		shared.get(admin.URL+"/get").want(t, 200, "0")
 		shared.get(admin.URL+"/add").want(t, 200, "1")
 		if r.Exists(t, "admin:{"+id+"}") {
-			t.Error("the id was adopted")
+			t.Error("the ID was adopted")
 		}
 		shared.get(shop.URL+"/get").want(t, 200, "1")
 	})

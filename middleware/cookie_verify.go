@@ -13,7 +13,7 @@ import (
 // A checker verifies cookies that securecookie has signed: the base64 of "date|secret|signature", in which the
 // secret is in base64 once more, and the signature is an HMAC-SHA256 of "name|date|secret". A checker accepts
 // exactly the cookies that securecookie accepts, if their base64 is canonical. Nearly every request has a
-// cookie, and a checker takes a fifth of the time that securecookie takes, and leaves no garbage but the id.
+// cookie, and a checker takes a fifth of the time that securecookie takes, and leaves no garbage but the ID.
 //
 // One goroutine at a time uses a checker, which keeps nothing of a cookie.
 type checker struct {
@@ -49,7 +49,7 @@ const (
 	genuine
 )
 
-// verify returns the public id that the value of a cookie of that role stands for, or "" if the cookie is not genuine.
+// verify returns the public ID that the value of a cookie of that role stands for, or "" if the cookie is not genuine.
 func (k *checker) verify(of role, value string) (id string, result verified) {
 	if len(value) > maxValue {
 		return "", malformed

@@ -39,7 +39,7 @@ func TestADoubleClickOnLogin(t *testing.T) {
 			t.Error("the second click got no cookie")
 		}
 		v.get(s.URL+"/user").want(t, 200, "ann")
-		with(t, old...).get(s.URL+"/user").want(t, 200, "") // and the old id opens neither
+		with(t, old...).get(s.URL+"/user").want(t, 200, "") // and the old ID opens neither
 		with(t, old...).background("POST", s.URL+"/add").want(t, 409, "*")
 	})
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// deadIDs remembers ids whose sessions were found to have ended or expired. A dead member's cookie stays in its
+// deadIDs remembers IDs whose sessions were found to have ended or expired. A dead member's cookie stays in its
 // browser, beside the guest's cookie that counts from then on: without this memory each request would ask Redis
-// for both. An id that is dead stays dead, and a process that remembers too little only asks again.
+// for both. An ID that is dead stays dead, and a process that remembers too little only asks again.
 //
-// There are two generations of ids, so that the oldest can be dropped without a clock for each.
+// There are two generations of IDs, so that the oldest can be dropped without a clock for each.
 type deadIDs struct {
 	mu           sync.Mutex // guards the rest
 	young, older map[string]struct{}
@@ -17,8 +17,8 @@ type deadIDs struct {
 }
 
 const (
-	deadFor  = time.Minute // an id is remembered for at least this long, unless a generation is full
-	deadMost = 2048        // ids in a generation
+	deadFor  = time.Minute // an ID is remembered for at least this long, unless a generation is full
+	deadMost = 2048        // IDs in a generation
 )
 
 func (d *deadIDs) known(id string) bool {

@@ -74,7 +74,7 @@ func ExampleOptions_mode() {
 	}
 }
 
-// A login gives the session a new id, and a logout ends it. A page of another site must not be
+// A login gives the session a new ID, and a logout ends it. A page of another site must not be
 // able to do either.
 func Example_login() {
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
@@ -298,7 +298,7 @@ func Example_poll() {
 	mux.Handle("GET /unread", sessions.Passive(sessions.ReadOnly(unread)))
 }
 
-// A job changes a session by its public id, which was put into the job.
+// A job changes a session by its public ID, which was put into the job.
 func Example_job() {
 	shipped := func(ctx context.Context, id, order string) error {
 		err := sessions.Update(ctx, id, func(s *session.Session) error {
@@ -558,7 +558,7 @@ func Example_otherServer() {
 	_ = count(context.Background(), "")
 }
 
-// An audit log has a line for each session that begins, gets another id, or ends.
+// An audit log has a line for each session that begins, gets another ID, or ends.
 func Example_auditLog() {
 	_ = middleware.Options{
 		Keys: [][]byte{key},
@@ -568,7 +568,7 @@ func Example_auditLog() {
 			},
 			Renew: func(ctx context.Context, old, id string) {
 				user := session.FromContext(ctx).User()
-				slog.InfoContext(ctx, "new id", "user", user, "id", id, "before", old)
+				slog.InfoContext(ctx, "new ID", "user", user, "id", id, "before", old)
 			},
 			End: func(ctx context.Context, id string) { slog.InfoContext(ctx, "logout", "id", id) },
 		},

@@ -55,13 +55,13 @@ func TestAWriteAfterTheEndBringsNothingBack(t *testing.T) {
 				t.Error("a lock was taken on an ended session")
 			}
 			if end == "/login" {
-				v.get(s.URL+"/get").want(t, 200, "1") // under the new id
+				v.get(s.URL+"/get").want(t, 200, "1") // under the new ID
 			}
 		}
 	})
 }
 
-// P4: a new id takes the data and the age of the old one with it.
+// P4: a new ID takes the data and the age of the old one with it.
 func TestRenewMovesTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begunWith(t, r, middleware.Options{}, "/renew", func(s *session.Session, _ http.ResponseWriter, _ *http.Request) { s.Renew() })
@@ -70,7 +70,7 @@ func TestRenewMovesTheSession(t *testing.T) {
 			t.Fatalf("no new cookie: %v", a.Header)
 		}
 		if after := v.get(s.URL + "/id").body; before == after {
-			t.Error("the id is still the old one")
+			t.Error("the ID is still the old one")
 		}
 		v.get(s.URL+"/get").want(t, 200, "1")
 		if n := len(r.Keys(t)); n != 2 {
@@ -156,7 +156,7 @@ func TestNobodyIsShutOut(t *testing.T) {
 					v.background("POST", s.URL+"/add").want(t, 200, "2")
 				}
 				if now := v.get(s.URL + "/id").body; now == old {
-					t.Error("the dead id is used again")
+					t.Error("the dead ID is used again")
 				}
 
 				v, _ = begin()
@@ -216,7 +216,7 @@ func TestARepeatedStartAdoptsNoID(t *testing.T) {
 		r.Do(t, "SET", recordOf(old)+".lock", "another", "PX", 60_000)
 		v.get(s.URL+"/lazy").want(t, 200, "")
 		if r.Exists(t, recordOf(old)) {
-			t.Error("the old id was adopted")
+			t.Error("the old ID was adopted")
 		}
 		v.get(s.URL+"/get").want(t, 200, "7")
 	})

@@ -42,7 +42,7 @@ type Hooks struct {
 	End func(ctx context.Context, id string)
 }
 
-// An idEvent is what hooks are called for: a session's id has begun, was replaced, or has ended.
+// An idEvent is what hooks are called for: a session's ID has begun, was replaced, or has ended.
 type idEvent struct {
 	do      action // what the commit has done: create, renew or destroy
 	old, id string

@@ -186,7 +186,7 @@ func TestNothingIsHeldDuringAHook(t *testing.T) {
 				if n, _ := session.Get[int](own, "n"); n != 1 || own.ID() != id || own.Commit(ctx) != nil {
 					t.Errorf("the session of %s is %s", id, own.ID())
 				}
-				// The client does not know the new id yet; a job may.
+				// The client does not know the new ID yet; a job may.
 				must(t, s.sessions.Update(ctx, id, func(s *session.Session) error { add(s); return nil }))
 			},
 		}

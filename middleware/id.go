@@ -8,9 +8,9 @@ import (
 	"github.com/a2139e8d/latchkey/internal/secret"
 )
 
-// # The id of a session
+// # The ID of a session
 //
-// A session's public id is derived from the secret in its cookie. After Session.Login the id has two
+// A session's public ID is derived from the secret in its cookie. After Session.Login the ID has two
 // parts, of which the first is a tag that stands for the user; see internal/records/user.go. The cookie
 // then has the 12 bytes of the tag and the secret, under one signature.
 
@@ -29,8 +29,8 @@ const (
 // raw returns the bytes that a cookie signs.
 func (k cookieKey) raw() []byte { return append(slices.Clip(k.tag), k.secret.Bytes()...) }
 
-// publicID returns the public id: without a tag, the secret's id; with a tag, the tag and the first half of the
-// secret's id, which is 66 bits. If a user has a million sessions, two have the same id with a probability of
+// publicID returns the public ID: without a tag, the secret's ID; with a tag, the tag and the first half of the
+// secret's ID, which is 66 bits. If a user has a million sessions, two have the same ID with a probability of
 // 10^-8, and a new session never takes the place of another. SECURITY.md says what an attacker with a signing
 // key could do.
 func (k cookieKey) publicID() string { return tagged(k.tag, k.secret.ID()) }
@@ -45,7 +45,7 @@ func tagged(tag []byte, id string) string {
 	return string(append(text, id[:len(id)/2]...))
 }
 
-// idOfRaw returns the public id for the bytes that a cookie has signed, or "".
+// idOfRaw returns the public ID for the bytes that a cookie has signed, or "".
 func idOfRaw(raw []byte) string {
 	var tag []byte
 	if len(raw) == tagSize+secretSize {
@@ -68,7 +68,7 @@ func isID(id string) bool {
 	return isBase64(id, 16)
 }
 
-// isOfUser reports whether a public id has a user's tag.
+// isOfUser reports whether a public ID has a user's tag.
 func isOfUser(id string) bool { return strings.Contains(id, ".") }
 
 // isBase64 reports whether s is the base64url of size bytes, in the form in which we write it.

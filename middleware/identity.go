@@ -17,8 +17,8 @@ type identity struct {
 	arrived  time.Time         // does not change
 	mu       sync.Mutex        // guards the rest; nothing else is locked while it is held
 	route    string            // the pattern that the router has matched, without its method; or empty, if it is not known
-	id       string            // the public id; empty until a new session needs one
-	secret   secret.Secret     // of a new session that has an id
+	id       string            // the public ID; empty until a new session needs one
+	secret   secret.Secret     // of a new session that has an ID
 	created  int64             // when the stored session began, in Unix ms; 0: nothing is stored; or endedNow
 	own      *records.Times    // of the stored session
 	endedAll map[string]endAll // by user: this request has ended all sessions of the user
@@ -33,7 +33,7 @@ type endAll struct {
 // endedNow is identity.created of a session that this request has ended.
 const endedNow = math.MinInt64
 
-// sessionID returns the public id. A new session gets its secret when sessionID is first called, since most
+// sessionID returns the public ID. A new session gets its secret when sessionID is first called, since most
 // new sessions never need a secret.
 func (i *identity) sessionID() string {
 	i.mu.Lock()
@@ -45,7 +45,7 @@ func (i *identity) sessionID() string {
 	return i.id
 }
 
-// knownID returns the public id, or "" if the session has none yet.
+// knownID returns the public ID, or "" if the session has none yet.
 func (i *identity) knownID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

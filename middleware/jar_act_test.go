@@ -40,7 +40,7 @@ func (h *kept) put(response *httptest.ResponseRecorder) {
 	}
 }
 
-// publicID returns the public id that a cookie stands for: see id.go.
+// publicID returns the public ID that a cookie stands for: see id.go.
 func publicID(t *testing.T, c *http.Cookie) string {
 	t.Helper()
 	var raw []byte
@@ -65,7 +65,7 @@ type act struct {
 	opened   chan *session.Session
 	proceed  chan struct{}
 	done     chan struct{} // nil until begin
-	session  string        // the public id of the session that it has opened, or ""
+	session  string        // the public ID of the session that it has opened, or ""
 	response *httptest.ResponseRecorder
 }
 

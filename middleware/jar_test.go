@@ -77,7 +77,7 @@ type play struct {
 	course            jar.Course
 	seed              uint64
 	sessions          *middleware.Sessions
-	ids               map[string]string // public ids by the model's letters
+	ids               map[string]string // public IDs by the model's letters
 	browser, attacker kept
 	acts              []*act
 }
@@ -172,7 +172,7 @@ func (p *play) learn(id, want string) string {
 	return want
 }
 
-// letter returns the model's letter for a public id.
+// letter returns the model's letter for a public ID.
 func (p *play) letter(id string) string {
 	if id == "" {
 		return "none"

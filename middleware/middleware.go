@@ -83,9 +83,9 @@ package middleware
 //	                                                written: see optimistic.go
 //	   request.open              open.go
 //	    cookies.readIDs          cookie.go          finds the cookie
-//	     checker.verify          cookie_verify.go   verifies it, and derives the public id
+//	     checker.verify          cookie_verify.go   verifies it, and derives the public ID
 //	    readAhead                readahead.go       reads a small body before the lock is acquired
-//	    opening.choose           open.go            tries the cookies' ids, nearly always one
+//	    opening.choose           open.go            tries the cookies' IDs, nearly always one
 //	     opening.acquire         open.go            calls Sessions.take, and so Engine.Take, which locks and reads the
 //	                                                record
 //	    opening.decode           open.go            makes the record a session
@@ -103,7 +103,7 @@ package middleware
 //	  request.leaveWatch         watch.go
 //
 // cookie.go tells of guests and members, commit_action.go which commits are refused. Commits that begin or end a
-// session's id, as at a login, are in commit_id.go; what a login does with an id that has moved is in moved.go. The
+// session's ID, as at a login, are in commit_id.go; what a login does with an ID that has moved is in moved.go. The
 // status of each error is in errors.go. The events of observers are in observer.go: observation.go collects those of a
 // request, from what the request notes itself (observation_notes.go) and from what package records tells
 // (observation_collector.go): round trips, waits, lost locks. backlog.go calls the observers, and queues what belongs to

@@ -9,11 +9,11 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// A movedID is an id that came with a request, and that a Login or Renew has moved less than a minute ago. The zero
+// A movedID is an ID that came with a request, and that a Login or Renew has moved less than a minute ago. The zero
 // movedID is none.
 type movedID struct {
 	id string
-	to string // the new id; "" if it cannot be known
+	to string // the new ID; "" if it cannot be known
 }
 
 // successor returns the session that id is now, after all its moves. If that session has ended, the ID is "".
@@ -59,14 +59,14 @@ func (c *commit) endSuccessor(ctx context.Context, id, spared, how string) error
 	}
 }
 
-// A successor is the session that an id which came with the request has become.
+// A successor is the session that an ID which came with the request has become.
 type successor struct {
-	came   role   // of the id
+	came   role   // of the ID
 	id     string // of the session now
 	record records.Record
 }
 
-// successors returns, for a login, the sessions that the request's old ids have become. It leaves out the request's own
+// successors returns, for a login, the sessions that the request's old IDs have become. It leaves out the request's own
 // session, and sessions that have ended or cannot be read.
 func (c *commit) successors(ctx context.Context) (all []successor, err error) {
 	rq := c.rq
@@ -85,7 +85,7 @@ func (c *commit) successors(ctx context.Context) (all []successor, err error) {
 	return all, nil
 }
 
-// takeOver returns the ids of the sessions that this login replaces: those of the same user that nobody has come back
+// takeOver returns the IDs of the sessions that this login replaces: those of the same user that nobody has come back
 // with. The responses to their logins were lost, or a second click has dropped them. The new session gets their values,
 // except for keys that the handler has set.
 func (c *commit) takeOver(all []successor) (instead []string) {
@@ -104,8 +104,8 @@ func (c *commit) takeOver(all []successor) (instead []string) {
 	return instead
 }
 
-// ofAnotherUser returns the id of the session that this login ends, or "": a member's id that came with the request has
-// become another user's session, so the browser has changed hands. A guest's id does not count. An attacker may have
+// ofAnotherUser returns the ID of the session that this login ends, or "": a member's ID that came with the request has
+// become another user's session, so the browser has changed hands. A guest's ID does not count. An attacker may have
 // planted it, to log others out.
 func (c *commit) ofAnotherUser(all []successor) string {
 	for _, old := range all {

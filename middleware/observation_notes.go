@@ -192,7 +192,7 @@ func (o *observation) committed(do action, err error, holds bool) {
 	o.mu.Unlock()
 }
 
-// did notes what the request has done to its session's id.
+// did notes what the request has done to its session's ID.
 func (o *observation) did(e idEvent) {
 	n := o.lock()
 	if n == nil {

@@ -20,7 +20,7 @@ import (
 // An opening takes a request to its open session, with request.mu held:
 //
 //	choose   tries the ids of the request's cookies, nearly always one
-//	acquire  locks the session with an id and reads its record, or only reads it
+//	acquire  locks the session with an ID and reads its record, or only reads it
 //	decode   makes the record a session
 type opening struct {
 	rq   *request
@@ -36,7 +36,7 @@ type opening struct {
 // open opens the session of one of the request's cookies, or a new session. r is the handler's request, whose
 // body open reads before it locks a session; r is nil for session.Start, since the handler has it already.
 func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session, error) {
-	var few [2]cameID // spares an allocation: there are rarely more ids
+	var few [2]cameID // spares an allocation: there are rarely more IDs
 	ids := few[:0]
 	if rq.second != nil && rq.second.hold != nil {
 		ids = append(ids, rq.second.id)
@@ -83,14 +83,14 @@ func (rq *request) open(ctx context.Context, r *http.Request) (*session.Session,
 	return opened, err
 }
 
-// readIDs appends the ids of the request's cookies, or of its token.
+// readIDs appends the IDs of the request's cookies, or of its token.
 func (rq *request) readIDs(ids []cameID) (_ []cameID, unknown, refused int) {
 	rq.mu.Lock() // for Options.Token: see copyBack
 	defer rq.mu.Unlock()
 	return rq.sessions.cookies.readIDs(rq.base, ids)
 }
 
-// choose returns the record of the first id that has one, or an empty record if none has.
+// choose returns the record of the first ID that has one, or an empty record if none has.
 func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	o.claims = true
@@ -127,8 +127,8 @@ func (o *opening) choose(ids []cameID) (record records.Record, err error) {
 			return record, err
 		}
 	}
-	// Never adopt an id that an attacker may have chosen: if a session is created, it gets a new id. In mode Lazy
-	// an earlier try may have found the session, so its id is removed.
+	// Never adopt an ID that an attacker may have chosen: if a session is created, it gets a new ID. In mode Lazy
+	// an earlier try may have found the session, so its ID is removed.
 	rq.identity.setID("")
 	rq.origin, rq.role = none, guest
 	return records.Record{}, nil
@@ -157,14 +157,14 @@ func (o *opening) claim(id string, record records.Record) error {
 		hold.GiveUp(o.ctx, begun, silent)
 		rq.seen.released()
 	}
-	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the id
+	if errors.Is(err, store.ErrGone) { // a newer login was claimed at the same moment, or another request has moved the ID
 		rq.first = nil
 		err = o.whyGone(id)
 	}
 	return err
 }
 
-// whyGone returns the error of an id whose session has ended: only a read says whether the id has moved.
+// whyGone returns the error of an ID whose session has ended: only a read says whether the ID has moved.
 func (o *opening) whyGone(id string) error {
 	_, err := o.rq.sessions.look(o.ctx, id)
 	return cmp.Or(err, store.ErrGone)
@@ -186,7 +186,7 @@ func (s *Sessions) take(ctx context.Context, id string, t records.Terms, seen *o
 }
 
 // acquire waits for a session's lock and reads its record. If the mode needs no lock, acquire only reads the
-// record. An id without a record leaves no lock.
+// record. An ID without a record leaves no lock.
 func (o *opening) acquire(id string) (record records.Record, err error) {
 	rq, s := o.rq, o.rq.sessions
 	terms := s.terms

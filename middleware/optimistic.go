@@ -20,7 +20,7 @@ import (
 //
 //   - No request holds the session, and its record is unchanged since it was read. The new record is saved,
 //     in one round trip (Engine.SaveLoaded).
-//   - Another request holds the session, or the handler wants to end the session or to change its id or its end,
+//   - Another request holds the session, or the handler wants to end the session or to change its ID or its end,
 //     or the request is passive. The lock is acquired, under the rules of any exclusive request. If the record is
 //     unchanged since it was read, all that the handler has read is true, and the commit goes on under the lock.
 //   - Another request has written. Nothing of the handler's work was saved, and nothing of its response

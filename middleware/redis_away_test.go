@@ -27,12 +27,12 @@ func TestRedisStoppedIs503AndComesBack(t *testing.T) {
 		newVisitor(t).get(s.URL+"/add").want(t, 503, "*") // and no cookie, since no session was saved
 		newVisitor(t).get(s.URL+"/get").want(t, 200, "0") // has no session, and needs no Redis
 		r.Restart(t)
-		// Restarted empty: the session is gone, and a new one begins under a new id.
+		// Restarted empty: the session is gone, and a new one begins under a new ID.
 		v.get(s.URL+"/get").want(t, 200, "0")
 		a := v.get(s.URL + "/add")
 		a.want(t, 200, "1")
 		if !a.sets() {
-			t.Error("the unknown id was adopted")
+			t.Error("the unknown ID was adopted")
 		}
 		v.get(s.URL+"/add").want(t, 200, "2")
 	})

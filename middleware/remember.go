@@ -42,7 +42,7 @@ func ownTimeouts(own *records.Times, c keep.Change) *records.Times {
 	return &t
 }
 
-// remember saves a session to which Remember has given another end. The id and the cookie's value stay.
+// remember saves a session to which Remember has given another end. The ID and the cookie's value stay.
 func (c *commit) remember(ctx context.Context) error {
 	rq, hold := c.rq, c.rq.hold
 	own := ownTimeouts(hold.Record.Own, c.change)
@@ -60,7 +60,7 @@ func (c *commit) remember(ctx context.Context) error {
 }
 
 // cookieUntil returns the cookie that the response must set because the session has another end now. Its value is
-// the value of the cookie that this response sets, since an earlier commit has begun the id, or else the value of
+// the value of the cookie that this response sets, since an earlier commit has begun the ID, or else the value of
 // the request's cookie. With Options.Token cookieUntil returns nil, unless the request has got a token before, by a
 // commit or Sessions.Token: a later call of Sessions.Token reissues the token.
 func (rq *request) cookieUntil(own *records.Times) (*http.Cookie, error) {

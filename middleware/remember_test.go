@@ -100,7 +100,7 @@ func TestARememberedSessionOutlivesTheBrowser(t *testing.T) {
 		forgotten.wantMaxAge(t, 0)
 		v.wantLeft(t, s, r, 30*time.Minute)
 		if again.cookie(t).Value != value || forgotten.cookie(t).Value != value {
-			t.Error("the cookie has another value, although the id is the same")
+			t.Error("the cookie has another value, although the ID is the same")
 		}
 		if a := v.get(s.URL + "/remember?for=0s"); a.sets() {
 			t.Error("Remember(0) sets the cookie of a session that is not remembered")

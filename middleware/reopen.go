@@ -15,7 +15,7 @@ import (
 // A handler calls Reopen after a commit, which it has called itself, or which came with the beginning of the
 // response. The rules are:
 //
-//   - Reopen acquires the session by its present id, which may be new since the commit. The rules are those of
+//   - Reopen acquires the session by its present ID, which may be new since the commit. The rules are those of
 //     the first time: the queue, up to LockWait again, MaxHold, and the end of the handler's context if the
 //     lock is lost. The session then holds what is stored, and nothing of its old content.
 //   - If the session had no record, and the commit has made none, the session is empty again, and Reopen costs
@@ -29,7 +29,7 @@ import (
 //     commit that has changed the cookie.
 //   - After the response has begun, neither an error nor a cookie can be sent. If a commit fails, the handler
 //     may reopen the session and try again. If the last commit before the handler returns has failed, the
-//     response is cut off. A commit that would begin an id fails, and so does a commit after Remember. A
+//     response is cut off. A commit that would begin an ID fails, and so does a commit after Remember. A
 //     commit that ends the session succeeds, since it needs no cookie.
 //   - If the session is still open when the handler returns, it is committed then. From then on Reopen is
 //     refused, and a Reopen that still waits in another goroutine fails.
@@ -38,7 +38,7 @@ import (
 // it, and then commits the reopened session.
 
 var errCookieLate = errors.New("middleware: the response had begun, so no cookie can reach the client: " +
-	"begin the session, give it a new id, or call Remember, before the first byte of the response")
+	"begin the session, give it a new ID, or call Remember, before the first byte of the response")
 
 // ReopenSession implements keep.Keeper.
 func (rq *request) ReopenSession(ctx context.Context) error {

@@ -62,7 +62,7 @@ func TestTheAnswerHasOneCookieHoweverOftenItIsReopened(t *testing.T) {
 		"begun first":           {func(s *session.Session) { s.Set("a", 1) }, func(s *session.Session) { s.Set("b", 2) }},
 		"begun first, read":     {func(s *session.Session) { s.Set("a", 1); s.Set("b", 2) }, func(s *session.Session) { s.Len() }},
 		"begun second":          {func(s *session.Session) { s.Len() }, func(s *session.Session) { s.Set("a", 1); s.Set("b", 2) }},
-		"asked for its id":      {func(s *session.Session) { s.ID() }, func(s *session.Session) { s.Set("a", 1); s.Set("b", 2) }},
+		"asked for its ID":      {func(s *session.Session) { s.ID() }, func(s *session.Session) { s.Set("a", 1); s.Set("b", 2) }},
 		"begun, then renewed":   {func(s *session.Session) { s.Set("a", 1) }, func(s *session.Session) { s.Renew(); s.Set("b", 2) }},
 		"renewed, then changed": {func(s *session.Session) { s.Renew(); s.Set("a", 1) }, func(s *session.Session) { s.Set("b", 2) }},
 	} {

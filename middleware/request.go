@@ -90,7 +90,7 @@ func (rq *request) storeContext() context.Context {
 // idChanges is what has happened to IDs, before the request and by it, with the cookies and hooks that must tell of
 // it.
 type idChanges struct {
-	moved   [roles]movedID      // the ids that came with the request and have moved
+	moved   [roles]movedID      // the IDs that came with the request and have moved
 	cookies [roles]*http.Cookie // that the response sets or deletes; with Options.Token, one Value is the token
 	events  []idEvent           // for which hooks must be called after the next commit
 }
@@ -110,7 +110,7 @@ func (rq *request) addEvent(e idEvent) {
 	rq.seen.did(e)
 }
 
-// moved returns the id of a role that came with the request and has moved, or the zero movedID. It is called with mu
+// moved returns the ID of a role that came with the request and has moved, or the zero movedID. It is called with mu
 // held.
 func (rq *request) moved(of role) movedID {
 	if rq.idChanges == nil {

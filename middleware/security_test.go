@@ -171,8 +171,8 @@ func TestTheKeysAloneOpenNoSession(t *testing.T) {
 		must(t, err)
 		for name, secret := range map[string][]byte{
 			"any":                bytes.Repeat([]byte("s"), 32),
-			"the public id":      append(known, known...),
-			"the id as it reads": []byte(id + id)[:32],
+			"the public ID":      append(known, known...),
+			"the ID as it reads": []byte(id + id)[:32],
 		} {
 			forged := &http.Cookie{Name: "sid", Value: sign(testKey, "sid", time.Now(), secret)}
 			with(t, forged).get(s.URL+"/get").want(t, 200, "0")
@@ -205,7 +205,7 @@ func TestAPlantedSessionIsWorthNothingAfterTheLogin(t *testing.T) {
 			victim.get(s.URL+"/login").want(t, 200, "")
 			victim.get(s.URL+"/user").want(t, 200, "ann")
 			if victim.get(s.URL+"/id").body == id {
-				t.Errorf("%s: the visitor has the planted id", name)
+				t.Errorf("%s: the visitor has the planted ID", name)
 			}
 			attacker = with(t, planted...)
 			attacker.get(s.URL+"/user").want(t, 200, "")
@@ -308,7 +308,7 @@ func TestNewKeysEndAllSessions(t *testing.T) {
 }
 
 // ASVS 7.4.5: an administrator with nothing but redis-cli deletes the record. A request
-// that is under way can neither write the session back nor move it to a new id.
+// that is under way can neither write the session back nor move it to a new ID.
 func TestDeletingTheRecordEndsASession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		for _, change := range []func(*session.Session){func(s *session.Session) { s.Set("n", 500) }, (*session.Session).Renew} {
@@ -356,7 +356,7 @@ func TestNothingOfARequestGetsIntoAHeader(t *testing.T) {
 		check("a session that has ended", ask("/add", pair), true)
 		moved, _, _ := strings.Cut(ask("/add", "").Get("Set-Cookie"), ";")
 		check("a login", ask("/login", moved), true)
-		check("an id that has moved", ask("/add", moved), false)
+		check("an ID that has moved", ask("/add", moved), false)
 		r.Stop(t)
 		check("no Redis", ask("/add", pair), false)
 	})

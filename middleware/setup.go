@@ -16,7 +16,7 @@ import (
 //
 // Some mistakes in the set-up make no request fail: a visitor is logged in and out by turns, or never gets a session.
 // Requests show them, and these functions say so in the log: a line of a kind once a minute at most, with how many
-// requests or cookies have shown it since the line before. The lines have no ids, and nothing that a client has sent.
+// requests or cookies have shown it since the line before. The lines have no IDs, and nothing that a client has sent.
 //
 // Not every mistake shows. If two Sessions with the same Name and Keys, but with different stores, serve different
 // routes, each replaces the other's cookie: to either the other's session looks like one that has expired. Sessions
@@ -35,7 +35,7 @@ func (rq *request) warn(kind string, n int, message string, attrs ...slog.Attr) 
 	}
 }
 
-// lookAtCookies warns of cookies that another program, or a process with other keys, has signed. came are the ids of
+// lookAtCookies warns of cookies that another program, or a process with other keys, has signed. came are the IDs of
 // the genuine ones, and unknown is how many others are well-formed.
 func (rq *request) lookAtCookies(came []cameID, unknown int) {
 	s := rq.sessions

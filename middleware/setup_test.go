@@ -18,7 +18,7 @@ import (
 
 // The log says when sessions are set up wrong: once a minute at most, with how many cookies or requests have shown it.
 
-// warned checks that the log has these lines of a kind, and no id in them.
+// warned checks that the log has these lines of a kind, and no ID in them.
 func warned(t *testing.T, log *logtest.Buffer, kind string, counts ...string) {
 	t.Helper()
 	lines := log.Lines("level=WARN", "kind="+kind+" ")

@@ -268,7 +268,7 @@ func recoverer(next http.Handler) http.Handler {
 	})
 }
 
-// count returns the cookie and the id of a new session with n in it.
+// count returns the cookie and the ID of a new session with n in it.
 func (s *site) count(t *testing.T, n int) (*http.Cookie, string) {
 	t.Helper()
 	v := newVisitor(t)
@@ -288,7 +288,7 @@ func (s *site) end(t *testing.T, r *redistest.Server, c *http.Cookie, tombstone 
 	}
 }
 
-// begins begins a session that has n = 1, and returns its id.
+// begins begins a session that has n = 1, and returns its ID.
 func (s *site) begins(t *testing.T) (v *visitor, id string) {
 	t.Helper()
 	v = newVisitor(t).everywhere()

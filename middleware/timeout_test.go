@@ -92,7 +92,7 @@ func TestTheAbsoluteTimeoutCannotBeExtended(t *testing.T) {
 	})
 }
 
-// ASVS 7.3.2: a login gives the session a new id, but no more time than it had.
+// ASVS 7.3.2: a login gives the session a new ID, but no more time than it had.
 func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s, v := begun(t, r, middleware.Options{TTL: 2 * time.Hour, Lifetime: 2 * time.Hour}, app())
@@ -105,7 +105,7 @@ func TestANewIDDoesNotProlongTheSession(t *testing.T) {
 	})
 }
 
-// ASVS 7.3.1: a session that is not used times out, and its id is not used again.
+// ASVS 7.3.1: a session that is not used times out, and its ID is not used again.
 func TestAnIdleSessionIsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newSite(t, r.Pool(t, 4), middleware.Options{TTL: time.Hour}, app())
@@ -118,7 +118,7 @@ func TestAnIdleSessionIsOver(t *testing.T) {
 		}
 		with(t, old).get(s.URL+"/len").want(t, 200, "0")
 		if a := with(t, old).get(s.URL + "/add"); a.body != "1" || !a.sets() || a.Cookies()[0].Value == old.Value {
-			t.Errorf("the old id is used again: %d %q %v", a.StatusCode, a.body, a.Header)
+			t.Errorf("the old ID is used again: %d %q %v", a.StatusCode, a.body, a.Header)
 		}
 	})
 }

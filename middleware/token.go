@@ -13,13 +13,13 @@ import (
 // # Sessions without a cookie
 //
 // With Options.Token the client is not a browser but a program that keeps the session's token. The token is the
-// value that a cookie would have. It is verified by the same rules, and dies with its id. The differences exist
+// value that a cookie would have. It is verified by the same rules, and dies with its ID. The differences exist
 // because no header takes the token to the client:
 //
 //   - The handler sends the token that Sessions.Token returns after the commit. If a session would begin or get
-//     a new id at the end of the handler, the commit fails: the handler cannot send the token any more, so no
+//     a new ID at the end of the handler, the commit fails: the handler cannot send the token any more, so no
 //     client could open that session.
-//   - A session may begin or get a new id even after the response has begun: a websocket handler can call Renew
+//   - A session may begin or get a new ID even after the response has begun: a websocket handler can call Renew
 //     and send the token itself.
 //   - No request counts as a navigation (see navigates): a program whose token is dead, unknown or
 //     missing gets a 401 when it writes, and logs in again.
@@ -30,7 +30,7 @@ var (
 	errNoToken  = errors.New("middleware: Token without a stored session: " +
 		"the request has no session, or has ended it")
 	errNobody = errors.New("middleware: the handler has ended, so nothing can give the client a new token: " +
-		"call Commit and Sessions.Token if a session begins or gets a new id, " +
+		"call Commit and Sessions.Token if a session begins or gets a new ID, " +
 		"and respond with 401 to a request that must have a session")
 	errNoAccess   = errors.New("middleware: a write without the token of a session")
 	errAttributes = errors.New("middleware: Options.Token is set, so there is no cookie: " +
@@ -111,7 +111,7 @@ func (s *Sessions) ID(token string) (string, bool) {
 	return id, id != ""
 }
 
-// idOf returns the public id that a token stands for, or the value of a cookie of either role, or "".
+// idOf returns the public ID that a token stands for, or the value of a cookie of either role, or "".
 func (c *cookies) idOf(value string) (id string, result verified) {
 	check := c.checkers.Get().(*checker)
 	defer c.checkers.Put(check)

@@ -101,7 +101,7 @@ func TestATokenInPlaceOfACookie(t *testing.T) {
 		guest := p.token(t, "/begin", "")
 		p.ask(t, "/add", guest).want(t, 200, "11")
 		if same := p.token(t, "/token", guest); same != guest {
-			t.Error("the session has another token, but the same id")
+			t.Error("the session has another token, but the same ID")
 		}
 		user := p.token(t, "/log-in", guest)
 		p.ask(t, "/add", user).want(t, 200, "12")
@@ -181,7 +181,7 @@ func TestAWriteWithoutATokenIs401(t *testing.T) {
 }
 
 // At the end of the handler nobody can give a new token to the client any more. So no session begins
-// there that nobody can open, and none gets an id that nobody knows.
+// there that nobody can open, and none gets an ID that nobody knows.
 func TestNoSessionThatNobodyCanOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		p := newProgramSite(t, r)

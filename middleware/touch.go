@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// touch extends the idle timeout of a session, for Session.Touch. It does not follow a session to a new id: whoever
-// was given an id before a login must not be able to keep the session alive after it.
+// touch extends the idle timeout of a session, for Session.Touch. It does not follow a session to a new ID: whoever
+// was given an ID before a login must not be able to keep the session alive after it.
 func (s *Sessions) touch(ctx context.Context, id string) error {
 	err := s.store.Touch(ctx, id, s.terms)
 	if hasEnded(err) {

@@ -19,7 +19,7 @@ import (
 )
 
 // An execution trace shows each request, and each Update, as a task, with its wait and its commit as regions, its hold
-// as a task within, and the session's id and the request's label.
+// as a task within, and the session's ID and the request's label.
 func TestExecutionTrace(t *testing.T) {
 	r := redistest.Memory(t)
 	s, v := begun(t, r, middleware.Options{}, app())

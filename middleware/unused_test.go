@@ -45,7 +45,7 @@ func TestNoCookieAndNothingWrittenIsFree(t *testing.T) {
 	})
 }
 
-// P9: an id that Redis does not know is never adopted, and leaves no lock.
+// P9: an ID that Redis does not know is never adopted, and leaves no lock.
 func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
 		proxy := redistest.NewProxy(t, r)
@@ -65,7 +65,7 @@ func TestAnUnknownIDIsNotAdopted(t *testing.T) {
 		a = victim.get(s.URL + "/add")
 		a.want(t, 200, "1")
 		if record, _ := keysOf(id); !a.sets() || r.Exists(t, record) {
-			t.Errorf("the planted id was adopted")
+			t.Errorf("the planted ID was adopted")
 		}
 		a = victim.get(s.URL + "/logout")
 		if a.Header.Get("Set-Cookie") == "" || !strings.Contains(a.Header.Get("Set-Cookie"), "Max-Age=0") {
@@ -115,7 +115,7 @@ func TestRequestsToRedisAreCounted(t *testing.T) {
 			{"/set/k", 2, "optimistic, with a write: read and touch; write"},
 			{"/lazy", 0, "never started"},
 			{"/lazy-add", 2, "as exclusive, once started"},
-			{"/login", 3, "take and read; write the new id; bury the old one and release"},
+			{"/login", 3, "take and read; write the new ID; bury the old one and release"},
 			{"/logout", 2, "take and read; bury and release"},
 		} {
 			v := s.visitor(t)

@@ -14,10 +14,10 @@ import (
 )
 
 var (
-	errNoID    = errors.New("middleware: this is not the public id of a session, which has 22 characters of base64url, or 16 characters, a dot and 11 characters: see Session.ID")
+	errNoID    = errors.New("middleware: this is not the public ID of a session, which has 22 characters of base64url, or 16 characters, a dot and 11 characters: see Session.ID")
 	errUnknown = fmt.Errorf("%w: %w", errNoID, store.ErrNotFound)
 	errSelf    = errors.New("middleware: Update would wait for itself, since its caller holds the session: change that session, or Commit it before")
-	errCookie  = errors.New("middleware: Update cannot give the session a new id, nor an end by Remember, since there is no response that could set the cookie")
+	errCookie  = errors.New("middleware: Update cannot give the session a new ID, nor an end by Remember, since there is no response that could set the cookie")
 	errInside  = errors.New("middleware: in Update the session is saved when the function returns nil")
 )
 

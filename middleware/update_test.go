@@ -107,14 +107,14 @@ func TestUpdateRefuses(t *testing.T) {
 			want string
 			is   error
 		}{
-			"Renew":            {t.Context(), func(s *session.Session) error { add(s); s.Renew(); return nil }, "", "cannot give the session a new id", nil},
+			"Renew":            {t.Context(), func(s *session.Session) error { add(s); s.Renew(); return nil }, "", "cannot give the session a new ID", nil},
 			"Remember":         {t.Context(), func(s *session.Session) error { add(s); s.Remember(time.Hour); return nil }, "", "nor an end", nil},
 			"Commit":           {t.Context(), func(s *session.Session) error { add(s); return s.Commit(t.Context()) }, "", "saved when the function returns", nil},
 			"Reopen":           {t.Context(), func(s *session.Session) error { add(s); return s.Reopen(t.Context()) }, "", "saved when the function returns", nil},
 			"nested":           {t.Context(), nil, "", "", store.ErrTimeout},
 			"a busy session":   {t.Context(), adding, other, "", store.ErrTimeout},
 			"an ended ctx":     {canceled, adding, other, "", context.Canceled},
-			"an unknown id":    {t.Context(), adding, "AAAAAAAAAAAAAAAAAAAAAA", "", store.ErrNotFound},
+			"an unknown ID":    {t.Context(), adding, "AAAAAAAAAAAAAAAAAAAAAA", "", store.ErrNotFound},
 			"an ended session": {t.Context(), adding, leaving, "", store.ErrGone},
 		} {
 			v, id := s.begins(t)

@@ -17,7 +17,7 @@ import (
 )
 
 // P14, ASVS 7.4.2, 7.4.3, 7.4.5 and 7.5.2: a request that is under way when its session is ended
-// does not escape: neither its writes, nor a new id, nor another login are saved. Its context ends.
+// does not escape: neither its writes, nor a new ID, nor another login are saved. Its context ends.
 // Other sessions go on.
 func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 	onEach(t, func(t *testing.T, r *redistest.Server) {
@@ -59,7 +59,7 @@ func TestARequestUnderWayDoesNotEscapeTheEnd(t *testing.T) {
 				guest.get(s.URL+"/get").want(t, 200, "1")
 				own.get(s.URL+"/logout").want(t, 200, "")
 				bob.get(s.URL+"/logout").want(t, 200, "")
-				// The id that a refused login was to get is taken off the list in the background.
+				// The ID that a refused login was to get is taken off the list in the background.
 				for _, user := range []string{"ann", "bob"} {
 					redistest.Eventually(t, how+", "+what+": "+user+" has no session", func() bool {
 						list, err := s.sessions.List(t.Context(), user)
@@ -241,7 +241,7 @@ func TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn(t *testing.T) {
 		laptop = visitAs(t, s, "ann")
 		for what, end := range map[string]func(context.Context) (int, error){
 			"of another user": func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "bob") },
-			"of no id":        func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no id") },
+			"of no ID":        func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no ID") },
 			"that Redis never gets": func(ctx context.Context) (int, error) {
 				ended, end := context.WithCancel(ctx)
 				end()

@@ -216,7 +216,7 @@ func TestALoginAfterTheLifetimeBeginsAnew(t *testing.T) {
 	})
 }
 
-// A malformed user or id is a clear error, and nothing is lost.
+// A malformed user or ID is a clear error, and nothing is lost.
 func TestBadUsersAndIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {
 		s := newUserSite(t, r, middleware.Options{})
@@ -233,13 +233,13 @@ func TestBadUsersAndIDs(t *testing.T) {
 			_, peeked := s.sessions.Peek(t.Context(), id)
 			ended, updated := s.sessions.End(t.Context(), id), s.sessions.Update(t.Context(), id, adding)
 			for what, err := range map[string]error{"Peek": peeked, "End": ended, "Update": updated} {
-				if !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "public id") {
+				if !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "public ID") {
 					t.Errorf("%s of %.40q: %v", what, id, err)
 				}
 			}
 		}
 		if err := s.sessions.End(t.Context(), strings.Repeat("A", 22)); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("End of an unknown id: %v", err)
+			t.Errorf("End of an unknown ID: %v", err)
 		}
 		for _, test := range []struct {
 			user   string
@@ -247,7 +247,7 @@ func TestBadUsersAndIDs(t *testing.T) {
 			n      int
 			says   string // of its error
 		}{
-			{"ann", []string{"not the id"}, 0, "public id"},
+			{"ann", []string{"not the ID"}, 0, "public ID"},
 			{"", nil, 0, "user"},
 			{long, nil, 0, "user"},
 			{"nobody", nil, 0, ""},
@@ -296,7 +296,7 @@ func TestADamagedSessionOfAUserIsReplaced(t *testing.T) {
 				ann.get(s.URL+"/user").want(t, 200, "")
 				ann.wantLeft(t, s, r, 5*time.Minute)
 				if ann.get(s.URL+"/id").body == id {
-					t.Errorf("%v: the empty session has the id of the user's session", mode)
+					t.Errorf("%v: the empty session has the ID of the user's session", mode)
 				}
 				ann.get(s.URL+"/login/ann").want(t, 200, "")
 				ann.wantLeft(t, s, r, 30*time.Minute)

@@ -24,8 +24,8 @@ import (
 //   - It enters when its session is stored: when it has opened a session that is, or when its commit has begun one.
 //     So a request without a session is never watched.
 //   - It leaves when its handler has returned, or when its session has ended.
-//   - It steps out while a commit gives its session another id, or ends it, and while its handler ends sessions by End,
-//     EndAll or Update: what the request itself does must not end its own context. Then it steps in again, with the id
+//   - It steps out while a commit gives its session another ID, or ends it, and while its handler ends sessions by End,
+//     EndAll or Update: what the request itself does must not end its own context. Then it steps in again, with the ID
 //     that the session has then. If it has ended its own session, it is passed over until its commit begins another.
 //
 // To enter and to leave costs no allocation and no command, since nearly all requests are over before the watch asks
@@ -62,7 +62,7 @@ type watchEntry struct {
 	due   uint32 // the round that asks for it
 	out   int32  // how often it has stepped out, and not in again: goroutines of a handler may end sessions at once
 	over  bool   // it has ended its session itself
-	asked bool   // a round has asked for it, with this id, and there is no answer yet
+	asked bool   // a round has asked for it, with this ID, and there is no answer yet
 }
 
 // A place is where a request is in the watch.
@@ -82,7 +82,7 @@ func newWatch(st *records.Engine, terms records.Terms) *watch {
 	return w
 }
 
-// watch makes the request enter, or gives the watch the id that its session has now, if that is stored. It does nothing
+// watch makes the request enter, or gives the watch the ID that its session has now, if that is stored. It does nothing
 // if the handler has returned. It is called with request.mu held.
 func (rq *request) watch() {
 	if !rq.origin.isStored() {
@@ -106,14 +106,14 @@ func (rq *request) watch() {
 	}
 }
 
-// stepOut makes the watch pass the request over until it steps in again. It returns the id of its session, or "" if it
+// stepOut makes the watch pass the request over until it steps in again. It returns the ID of its session, or "" if it
 // has not entered.
 func (rq *request) stepOut() (id string) {
 	rq.onEntry(func(e *watchEntry) { e.out++; id = e.id })
 	return id
 }
 
-// stepIn undoes one stepOut. If the session's id has changed, call watch before. over says that the request has ended the
+// stepIn undoes one stepOut. If the session's ID has changed, call watch before. over says that the request has ended the
 // session itself.
 func (rq *request) stepIn(over bool) {
 	rq.onEntry(func(e *watchEntry) { e.out--; e.over = e.over || over })
@@ -127,7 +127,7 @@ func (rq *request) isAside() (aside bool) {
 
 func (e *watchEntry) isAside() bool { return e.out > 0 || e.over }
 
-// hasMoved reports whether the watch has followed the session to another id than the one that this request has opened.
+// hasMoved reports whether the watch has followed the session to another ID than the one that this request has opened.
 // Redis forgets a move after a minute, and the watch does not.
 func (rq *request) hasMoved() (moved bool) {
 	opened := rq.identity.knownID()
@@ -220,9 +220,9 @@ func (rq *request) endedOpen() {
 }
 
 // stepAside makes the requests that ctx belongs to step out before their handler ends sessions. The caller then calls
-// back with the ids that were ended, and the requests step in again. So a handler that ends its own session goes on.
+// back with the IDs that were ended, and the requests step in again. So a handler that ends its own session goes on.
 func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
-	out := make(map[*request]string) // the id with which each is watched
+	out := make(map[*request]string) // the ID with which each is watched
 	for rq := range s.requestsOn(ctx) {
 		if id := rq.stepOut(); id != "" {
 			out[rq] = id
@@ -231,7 +231,7 @@ func (s *Sessions) stepAside(ctx context.Context) (back func(ended ...string)) {
 	return func(ended ...string) {
 		for rq, id := range out {
 			over := slices.Contains(ended, id)
-			if !over && len(ended) > 0 { // another request may have given the session a new id, which the watch does not know yet
+			if !over && len(ended) > 0 { // another request may have given the session a new ID, which the watch does not know yet
 				now, _ := s.store.Alive(s.store.Context(), id, s.terms)
 				over = slices.Contains(ended, now)
 			}

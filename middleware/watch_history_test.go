@@ -17,7 +17,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// P16: among random logins, logouts, new ids, and ends of one session and of all, in two processes, each stream ends
+// P16: among random logins, logouts, new IDs, and ends of one session and of all, in two processes, each stream ends
 // within two seconds of its session's end. No stream ends whose session goes on.
 func TestHistoriesOfStreams(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *redistest.Server) {

@@ -34,7 +34,7 @@ import (
 // # What a round may do
 //
 // An answer takes time, and the request may have left meanwhile, or its own commit may have ended the session. So an
-// answer counts only if the request is still there with the id that was asked for. Because a request steps out before
+// answer counts only if the request is still there with the ID that was asked for. Because a request steps out before
 // its own command is sent, such an answer is about what others have done.
 //
 // Only what a master has said ends a context: see Engine.Alive. If Redis does not reply, or refuses, all goes on. If it
@@ -190,7 +190,7 @@ func (w *watch) askFor(e watchEntry) {
 	}
 }
 
-// follow notes the id that the session of e has now. It returns false if the answer does not count any more.
+// follow notes the ID that the session of e has now. It returns false if the answer does not count any more.
 func (w *watch) follow(e watchEntry, now string) bool {
 	in := &w.shards[e.rq.watched.shard]
 	in.mu.Lock()
@@ -214,7 +214,7 @@ func (w *watch) answered(e watchEntry) {
 	}
 }
 
-// still returns the entry of e if it has not left and has the same id, and otherwise nil. The caller holds mu.
+// still returns the entry of e if it has not left and has the same ID, and otherwise nil. The caller holds mu.
 func (in *watchShard) still(e watchEntry) *watchEntry {
 	at := e.rq.watched.at
 	if at <= 0 || in.entries[at-1].id != e.id {

@@ -31,7 +31,7 @@ func sessionsOn(tb testing.TB, st *store.Store) *Sessions {
 	return s
 }
 
-// enters makes a request enter, as if it had opened the session with an id.
+// enters makes a request enter, as if it had opened the session with an ID.
 func enters(s *Sessions, id string) *request {
 	rq := &s.newResponse(httptest.NewRecorder(), new(http.Request), Exclusive, "").request
 	rq.context.Context, rq.context.request = context.Background(), rq
@@ -106,7 +106,7 @@ func TestWhoIsDue(t *testing.T) {
 	unanswered := make(map[*request]watchEntry)
 	for round := range 200 {
 		for range rand.IntN(5) {
-			there[enters(s, fmt.Sprint("id of round ", round))] = &state{entered: round, next: round + watchPeriod + 1, silent: rand.IntN(10) == 0}
+			there[enters(s, fmt.Sprint("ID of round ", round))] = &state{entered: round, next: round + watchPeriod + 1, silent: rand.IntN(10) == 0}
 		}
 		for rq := range there {
 			switch rand.IntN(20) {
@@ -150,7 +150,7 @@ func TestWhoIsDue(t *testing.T) {
 	}
 }
 
-// An answer counts only if the request is there with the id that was asked for.
+// An answer counts only if the request is there with the ID that was asked for.
 func TestAnAnswerThatComesLate(t *testing.T) {
 	t.Parallel()
 	s := sessionsOn(t, store.New(redistest.Embedded(t).Pool(t, 1), store.Options{}))
@@ -163,7 +163,7 @@ func TestAnAnswerThatComesLate(t *testing.T) {
 		"it has left":    {func(rq *request) { rq.leaveWatch() }, false},
 		"it ends itself": {func(rq *request) { rq.stepOut() }, false},
 		"it has ended":   {func(rq *request) { rq.stepOut(); rq.stepIn(true) }, false},
-		"a new id":       {func(rq *request) { rq.stepOut(); rq.identity.setID("new"); rq.watch(); rq.stepIn(false) }, false},
+		"a new ID":       {func(rq *request) { rq.stepOut(); rq.identity.setID("new"); rq.watch(); rq.stepIn(false) }, false},
 		"another's end":  {func(rq *request) { rq.stepOut(); rq.stepIn(false) }, true},
 	} {
 		rq := enters(s, "old")

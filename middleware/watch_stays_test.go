@@ -20,14 +20,14 @@ import (
 func TestARequestStaysWithItsSession(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][]string{
-		"a guest's new id":              {"/renew"},
-		"two new ids at once":           {"/renew", "/renew"},
+		"a guest's new ID":              {"/renew"},
+		"two new IDs at once":           {"/renew", "/renew"},
 		"a guest logs in":               {"/login/ann"},
 		"a guest logs in, and again":    {"/renew", "/login/ann", "/login/ann", "/renew"},
-		"a user's new id":               {"/login/ann", "stay", "/renew"},
+		"a user's new ID":               {"/login/ann", "stay", "/renew"},
 		"a user logs in again":          {"/login/ann", "stay", "/login/ann"},
 		"another user":                  {"/login/ann", "stay", "/login/bob"},
-		"another user, after a new id":  {"/login/ann", "stay", "/renew", "/login/bob"},
+		"another user, after a new ID":  {"/login/ann", "stay", "/renew", "/login/bob"},
 		"another user, and ann again":   {"/login/ann", "stay", "/login/bob", "/login/ann"},
 		"a guest becomes ann, then bob": {"/login/ann", "/login/bob"},
 	} {
@@ -48,7 +48,7 @@ func TestARequestStaysWithItsSession(t *testing.T) {
 				return
 			}
 			l.wantOpen()
-			redistest.Elapse(5 * time.Minute) // the tombstone of the old id is gone
+			redistest.Elapse(5 * time.Minute) // the tombstone of the old ID is gone
 			l.wantOpen()
 			must(t, l.there.sessions.End(t.Context(), l.id()))
 			l.wantEnded(time.Now())
@@ -115,7 +115,7 @@ func TestARequestThatEndsItsOwnSessionGoesOn(t *testing.T) {
 			_ = w.s.Commit(w.r.Context())
 			return err
 		}, true},
-		"End of the id before a Renew": {func(w world) error {
+		"End of the ID before a Renew": {func(w world) error {
 			before := w.s.ID()
 			w.s.Renew()
 			return errors.Join(w.s.Commit(w.r.Context()), w.site.sessions.End(w.r.Context(), before))
@@ -198,7 +198,7 @@ func TestARequestWhoseSessionHasMovedEndsOthers(t *testing.T) {
 		stream := v.start(s.URL + "/stay")
 		<-stays.begun
 		v.get(s.URL+"/login/ann").want(t, 200, "")
-		redistest.Elapse(70 * time.Second) // nobody knows any more that the id has moved
+		redistest.Elapse(70 * time.Second) // nobody knows any more that the ID has moved
 		stays.free <- struct{}{}
 		<-stays.begun
 		redistest.Elapse(5 * time.Second)

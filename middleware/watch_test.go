@@ -246,7 +246,7 @@ func TestTheEndOfASessionEndsItsRequests(t *testing.T) {
 	}
 }
 
-// readID is like id, for a session that is held.
+// readID is like ID, for a session that is held.
 func (l *live) readID() string {
 	for _, key := range l.Keys(l.T) {
 		if !strings.Contains(key, ".l") && !strings.Contains(key, ".user") {

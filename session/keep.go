@@ -57,7 +57,7 @@ func (s *Session) close(closedBy string) (keep.Change, error) {
 		s.err = fmt.Errorf("session: %s: %w", s.culprit, ErrReadOnly)
 	}
 	c.Changed = (c.Changed || c.Remembered) && (!s.isNew() || s.values.Len() > 0 || c.User != "")
-	// The user's list says when the session ends, and is updated only together with an id.
+	// The user's list says when the session ends, and is updated only together with an ID.
 	c.Renewed = c.Renewed || c.Remembered && s.user() != ""
 	if s.err == nil && (c.Changed || c.Renewed) && !c.Destroyed {
 		c.Snapshot = s.values.Snapshot()

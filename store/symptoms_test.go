@@ -190,7 +190,7 @@ func wantRow(t *testing.T, name, words string) {
 	}
 }
 
-// wantToSay waits until the error of a try has these words. Each try has another id.
+// wantToSay waits until the error of a try has these words. Each try has another ID.
 func wantToSay(t *testing.T, words string, try func(id string) error) {
 	t.Helper()
 	n := 0

@@ -212,7 +212,7 @@ func reset(w http.ResponseWriter, r *http.Request) {
 
 func login(w http.ResponseWriter, r *http.Request) {
 	s := session.FromContext(r.Context())
-	s.Renew() // an id from before the login must not be valid afterwards
+	s.Renew() // an ID from before the login must not be valid afterwards
 	s.Set("user", "demo")
 	w.WriteHeader(http.StatusNoContent)
 }

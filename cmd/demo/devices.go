@@ -55,7 +55,7 @@ func (d devices) signIn(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// end ends one of the user's own sessions. An id that is not in the user's list is ignored: another device
+// end ends one of the user's own sessions. An ID that is not in the user's list is ignored: another device
 // may have ended that session meanwhile, or it may belong to another user.
 func (d devices) end(w http.ResponseWriter, r *http.Request) {
 	s, id := session.FromContext(r.Context()), r.PostFormValue("id")

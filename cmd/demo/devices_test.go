@@ -48,7 +48,7 @@ var (
 	pageDevice = regexp.MustCompile(`(?s)<li class="card device"( data-this)?>.*?<h2>(.*?)(?: <span.*?)?</h2>.*?value="(.*?)"`)
 )
 
-// sees returns what the page shows: the user and, by device, the ids of the sessions. The id of the person's
+// sees returns what the page shows: the user and, by device, the IDs of the sessions. The ID of the person's
 // own session begins with "this ".
 func (p person) sees(t *testing.T) (user string, sessions map[string]string) {
 	t.Helper()

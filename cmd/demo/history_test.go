@@ -26,7 +26,7 @@ import (
 // logins are double clicks, of which the first is dropped: the second is never refused.
 //
 // Increments and reads are linearizable, too, with each lock of package locker around sessions that have no
-// lock. Such sessions know nothing of ended ids, so there are no logins.
+// lock. Such sessions know nothing of ended IDs, so there are no logins.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Parallel()
 	var anew atomic.Int64 // of the visitors that have left

@@ -66,7 +66,7 @@ func who(w http.ResponseWriter, r *http.Request) {
 }
 
 // A browser that has signed in keeps signedIn until it signs out. With it the page can tell guests from users whose
-// session has ended: the session itself is gone by then, and a guest who has a new id has a member's cookie, too.
+// session has ended: the session itself is gone by then, and a guest who has a new ID has a member's cookie, too.
 const signedIn = mainCookie + "-signed-in"
 
 // markSignedIn sets or deletes signedIn. With -lock none and others, the first page has a session of its own, and

@@ -60,7 +60,7 @@ func (s stream) next() (event, data string, _ error) {
 	return "", "", io.EOF
 }
 
-// tells reads events until one is as described: "devices 2" has two ids. Lists may come and go before that.
+// tells reads events until one is as described: "devices 2" has two IDs. Lists may come and go before that.
 func (s stream) tells(t *testing.T, want string) {
 	t.Helper()
 	for {
@@ -106,7 +106,7 @@ func TestAnOpenPageFollowsItsSession(t *testing.T) {
 	if again := laptop.follows(t); again.status != http.StatusNoContent {
 		t.Errorf("connecting again is a %d, want 204", again.status)
 	}
-	ofPhone.tells(t, "devices 1") // it goes on, though its session has a new id
+	ofPhone.tells(t, "devices 1") // it goes on, though its session has a new ID
 	post(t, phone.Client, phone.url+"/login")
 	post(t, phone.Client, phone.url+"/devices/end-all")
 	ofPhone.tells(t, "ended")
@@ -203,7 +203,7 @@ func TestNobodyIsToldOfASessionInVain(t *testing.T) {
 	demo := demotest.Start(t)
 	ann := newPerson(t, demo.URL, firefox)
 	post(t, ann.Client, ann.url+"/incr")
-	post(t, ann.Client, ann.url+"/login") // a new id for a guest
+	post(t, ann.Client, ann.url+"/login") // a new ID for a guest
 	ann.wantOver(t, false)
 	post(t, ann.Client, ann.url+"/devices/sign-in", "name", "ann")
 	post(t, ann.Client, ann.url+"/logout")

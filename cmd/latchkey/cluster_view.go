@@ -23,7 +23,7 @@ type clusterLine struct {
 	address, named string // host:port, and the same with the host's name
 	self           bool   // the node that has replied
 	master         bool
-	of             string  // of a replica: the id of its master
+	of             string  // of a replica: the ID of its master
 	noFailover     bool    // it never takes over
 	failed, gone   bool    // does not reply; has left
 	shares         []share // of the slots, that it owns

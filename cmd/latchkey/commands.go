@@ -11,13 +11,13 @@ import (
 type command struct {
 	name, args string
 	about      string // a few lines
-	ids        int    // the number of ids that it needs, or many
+	ids        int    // the number of IDs that it needs, or many
 	flags      []string
-	check      func(o *options) error // of flags and ids together; nil: no check
+	check      func(o *options) error // of flags and IDs together; nil: no check
 	run        func(j *job) error
 }
 
-// many is for a command that takes any number of ids, also from stdin.
+// many is for a command that takes any number of IDs, also from stdin.
 const many = -1
 
 var commands = []command{

@@ -60,7 +60,7 @@ func (d *diagnosis) slots() {
 
 // hopeFor says whether replicas can take over from the masters that are away. Most of the masters must vote for them.
 func hopeFor(away []string, all []*node) string {
-	able := make(map[string]bool) // to replace the master with this id
+	able := make(map[string]bool) // to replace the master with this ID
 	for _, n := range all {
 		if n.replica && n.err == nil && !n.line.noFailover {
 			able[n.line.of] = true

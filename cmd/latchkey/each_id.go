@@ -17,10 +17,10 @@ const idsAtOnce = 16
 
 var errNotTried = errors.New("not tried")
 
-// eachID calls f for each id on the command line or on stdin, for several at once, and returns the ids for which f has
-// succeeded. If f fails for an id, eachID says so on stderr, goes on with the others, and returns errFound in the end.
-// If f fails for the only id, eachID returns the error. With --json it does so only if Redis is to blame: an unknown id is
-// said on stderr, and the caller prints its JSON, as for several ids.
+// eachID calls f for each ID on the command line or on stdin, for several at once, and returns the IDs for which f has
+// succeeded. If f fails for an ID, eachID says so on stderr, goes on with the others, and returns errFound in the end.
+// If f fails for the only ID, eachID returns the error. With --json it does so only if Redis is to blame: an unknown ID is
+// said on stderr, and the caller prints its JSON, as for several IDs.
 func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 	oneServer := j.redis.client.Mode() != rueidis.ClientModeCluster
 	errs := j.tryEachID(j.ids, oneServer, f)
@@ -60,7 +60,7 @@ func (j *job) eachID(f func(id string) error) (done []string, _ error) {
 	return done, nil
 }
 
-// tryEachID returns an error for each id, or nil. If the only server does not do what f asks of it, the ids that are
+// tryEachID returns an error for each ID, or nil. If the only server does not do what f asks of it, the IDs that are
 // left are not tried. A cluster may have other masters that do.
 func (j *job) tryEachID(ids []string, oneServer bool, f func(id string) error) []error {
 	errs := slices.Repeat([]error{errNotTried}, len(ids))
@@ -95,7 +95,7 @@ func (j *job) tryEachID(ids []string, oneServer bool, f func(id string) error) [
 	return errs
 }
 
-// distinct leaves out ids that were there before.
+// distinct leaves out IDs that were there before.
 func distinct(ids []string) (all []string) {
 	seen := make(map[string]bool)
 	for _, id := range ids {

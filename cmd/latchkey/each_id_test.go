@@ -27,7 +27,7 @@ func piped(t *testing.T, url, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
-// guests returns the ids of n sessions of guests.
+// guests returns the IDs of n sessions of guests.
 func guests(t *testing.T, st *store.Store, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
@@ -64,13 +64,13 @@ func TestEndOfSeveral(t *testing.T) {
 	for command, prints := range map[string][2]string{"end": {"0 sessions ended\n", `{"ended":[]}` + "\n"}, "list": {"", "[]\n"}} {
 		for i, args := range [][]string{{command, "-"}, {command, "-", "--json"}} {
 			if r := piped(t, s.URL, lines(all[0], first), args...); r.stdout != prints[i] || r.code != exitError || strings.Count(r.stderr, "\n") != 2 {
-				t.Errorf("%q with unknown ids: %+v", args, r)
+				t.Errorf("%q with unknown IDs: %+v", args, r)
 			}
 		}
 	}
-	for command, prints := range map[string]string{"end": `{"ended":[]}` + "\n", "list": "[]\n"} { // JSON is there for one id, too
-		if r := call(t, s.URL, command, first, "--json"); r != (result{prints, "latchkey: session " + first + ": there is none: the id is unknown, or it has expired\n", exitError}) {
-			t.Errorf("%s with an unknown id: %+v", command, r)
+	for command, prints := range map[string]string{"end": `{"ended":[]}` + "\n", "list": "[]\n"} { // JSON is there for one ID, too
+		if r := call(t, s.URL, command, first, "--json"); r != (result{prints, "latchkey: session " + first + ": there is none: the ID is unknown, or it has expired\n", exitError}) {
+			t.Errorf("%s with an unknown ID: %+v", command, r)
 		}
 	}
 	for _, nothing := range []string{"", "\n \n"} {
@@ -80,7 +80,7 @@ func TestEndOfSeveral(t *testing.T) {
 	}
 }
 
-// The ids on stdin are checked before Redis is asked. The error names the line, but does not repeat it.
+// The IDs on stdin are checked before Redis is asked. The error names the line, but does not repeat it.
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
@@ -118,7 +118,7 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// list shows which users the sessions with some ids belong to.
+// list shows which users the sessions with some IDs belong to.
 func TestListOfIDs(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -132,7 +132,7 @@ func TestListOfIDs(t *testing.T) {
 	contains(t, rows[1], ` bob\x1b[2J `, "2h0m ago")
 	contains(t, rows[3], " ann ", "Firefox", "1h0m ago")
 	says(t, rows[3], inThirtyMinutes)
-	if r.stderr != "latchkey: session "+second+": there is none: the id is unknown, or it has expired\n" {
+	if r.stderr != "latchkey: session "+second+": there is none: the ID is unknown, or it has expired\n" {
 		t.Errorf("%q", r.stderr)
 	}
 	found := decoded[[]device](t, s.URL, "list", anns, first)

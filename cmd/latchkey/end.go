@@ -11,10 +11,10 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-const endAbout = `Ends sessions at once, by their ids or by their user. Requests that hold them
-cannot save any more, and the users must log in again. With - the ids come from
+const endAbout = `Ends sessions at once, by their IDs or by their user. Requests that hold them
+cannot save any more, and the users must log in again. With - the IDs come from
 stdin, one a line; all lines are checked before a session is ended. An unknown
-id is an error; the other sessions are still ended. An unknown id after --except
+ID is an error; the other sessions are still ended. An unknown ID after --except
 is an error, and no session is ended. A user without sessions is no error.
 With --all it ends all sessions that are there when it begins, of users and of
 guests. It finds them by SCAN on each master, with pauses.
@@ -23,11 +23,11 @@ guests. It finds them by SCAN on each master, with pauses.
 func checkEnd(o *options) error {
 	switch {
 	case o.all && (len(o.ids) > 0 || o.user != "" || len(o.except) > 0):
-		return usage("end --all takes neither ids nor --user, nor --except")
+		return usage("end --all takes neither IDs nor --user, nor --except")
 	case o.all:
 		return nil
 	case len(o.ids) > 0 && (o.user != "" || len(o.except) > 0):
-		return usage("end takes ids, or --user, not both")
+		return usage("end takes IDs, or --user, not both")
 	case len(o.ids) > 0 && o.ids[0] != fromInput && !isID(o.ids[0]):
 		return usage("%v; for the sessions of a user, say end --user%s", notAnID(o.ids[0]), cmp.Or(word(o.ids[0]), " NAME"))
 	case len(o.ids) > 0:
@@ -35,7 +35,7 @@ func checkEnd(o *options) error {
 	case o.user == "" && len(o.except) > 0:
 		return usage("--except is for end --user")
 	case o.user == "":
-		return usage("end needs ids, - for ids on stdin, --user, or --all")
+		return usage("end needs IDs, - for IDs on stdin, --user, or --all")
 	}
 	return o.checkUser()
 }
@@ -71,7 +71,7 @@ func end(j *job) error {
 	return j.hintOfUser(st, len(ended)+len(j.except), "ended")
 }
 
-// checkExcept fails if a session that is to be kept is none of the user's. With a wrong id, the session that was
+// checkExcept fails if a session that is to be kept is none of the user's. With a wrong ID, the session that was
 // meant would be ended.
 func (j *job) checkExcept(st *store.Store) error {
 	if len(j.except) == 0 {
@@ -107,7 +107,7 @@ func (j *job) endOne(st *store.Store, id string) error {
 	case errors.Is(err, store.ErrNotFound):
 		return noSession(id)
 	case errors.Is(err, store.ErrGone):
-		_, why := j.look(id) // perhaps it has a new id, and was not ended
+		_, why := j.look(id) // perhaps it has a new ID, and was not ended
 		return cmp.Or(why, fmt.Errorf("session %s: it was ended before", id))
 	case errors.Is(err, store.ErrCorrupt):
 		return fmt.Errorf("session %s: %w; it was left as it is", id, errForeign)
@@ -132,5 +132,5 @@ func (j *job) ofEnd(err error, key, perhaps string) error {
 }
 
 func noSession(id string) error {
-	return fmt.Errorf("session %s: there is none: the id is unknown, or it has expired", id)
+	return fmt.Errorf("session %s: there is none: the ID is unknown, or it has expired", id)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A purge is one run of end --all. It ends each session that was there when it began, also under an id that the session
-// has got since: SCAN need not find that id.
+// A purge is one run of end --all. It ends each session that was there when it began, also under an ID that the session
+// has got since: SCAN need not find that ID.
 type purge struct {
 	*job
 	store  *store.Store
@@ -29,15 +29,15 @@ type pass struct {
 	begun   time.Time
 	seen    int64 // keys that were looked at on the masters before this one
 	away    []away
-	gone    int64 // tombstones: somebody has ended sessions, or given them new ids
+	gone    int64 // tombstones: somebody has ended sessions, or given them new IDs
 	foreign int64 // records that are left as they are
 
 	mu        sync.Mutex
-	unknowns  int64 // ids that only another key tells
-	unreached int64 // new ids on another master, which did not end them
+	unknowns  int64 // IDs that only another key tells
+	unreached int64 // new IDs on another master, which did not end them
 }
 
-// tombstoneTime is how long an old id leads to the new one.
+// tombstoneTime is how long an old ID leads to the new one.
 const tombstoneTime = time.Minute
 
 // longPass is how long a pass may take: a tombstone that was made meanwhile is still there when SCAN comes to it.
@@ -107,8 +107,8 @@ func (p *purge) sweep(n *node) error {
 	})
 }
 
-// choose returns the ids of sessions among some keys, and the old ids of sessions that have got a new one since the
-// pass began. SCAN finds a new id that was there before the pass, so tombstones from before are left out. The age of
+// choose returns the IDs of sessions among some keys, and the old IDs of sessions that have got a new one since the
+// pass began. SCAN finds a new ID that was there before the pass, so tombstones from before are left out. The age of
 // a tombstone is computed from its time to live, since the clocks of several machines differ.
 func (p *purge) choose(n *node, keys []string) (ids []string, _ error) {
 	var all []string
@@ -158,8 +158,8 @@ func (p *purge) endThese(ids []string) error {
 	return nil
 }
 
-// endOrFollow ends a session under the id that it has now, whoever has logged in to it. If the master of that id is
-// away, the master of the old id is not to blame. The error wraps store.ErrCorrupt if another program has written the
+// endOrFollow ends a session under the ID that it has now, whoever has logged in to it. If the master of that ID is
+// away, the master of the old ID is not to blame. The error wraps store.ErrCorrupt if another program has written the
 // session's record or its user's mark, or tombstones that lead in a circle. If it has written the user's list, the script
 // ends the session, and fails after that.
 func (p *purge) endOrFollow(old string) error {
@@ -238,7 +238,7 @@ func (p *purge) left() (all []string) {
 		all = append(all, fmt.Sprintf("slots moved between masters during the last of %d looks at all keys, so some sessions may be alive; "+
 			"run it again when that has ended; if it does not end, latchkey doctor says what to do", maxPasses))
 	case p.missed:
-		all = append(all, fmt.Sprintf("each of %d looks at all keys took longer than %v, so sessions that got a new id meanwhile "+
+		all = append(all, fmt.Sprintf("each of %d looks at all keys took longer than %v, so sessions that got a new ID meanwhile "+
 			"may be alive; run it again when Redis is less busy", maxPasses, longPass))
 	}
 	switch {
@@ -249,16 +249,16 @@ func (p *purge) left() (all []string) {
 			"or another version; latchkey stats names some")
 	}
 	if p.unreached > 0 {
-		all = append(all, plural(p.unreached, "session")+" got a new id on a master that is away, and may be alive")
+		all = append(all, plural(p.unreached, "session")+" got a new ID on a master that is away, and may be alive")
 	}
 	if p.unknowns > 0 {
 		why := nameTheKeys
 		if len(p.keys) > 0 {
 			why = "their keys are not in " + p.keysFile
 		}
-		what := "1 id was replaced meanwhile by one that is not known; its session may be alive"
+		what := "1 ID was replaced meanwhile by one that is not known; its session may be alive"
 		if p.unknowns > 1 {
-			what = grouped(p.unknowns) + " ids were replaced meanwhile by ids that are not known; their sessions may be alive"
+			what = grouped(p.unknowns) + " IDs were replaced meanwhile by IDs that are not known; their sessions may be alive"
 		}
 		all = append(all, what+"; run it again with all keys: "+
 			printable(why))

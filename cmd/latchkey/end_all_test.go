@@ -77,7 +77,7 @@ func TestEndOfAll(t *testing.T) {
 	contains(t, r.stderr, "2 records are left as they are, since another program has written them, or another version; latchkey stats names some\n")
 }
 
-// Keys that another program has written stop nothing: a tombstone that leads to itself or to no id, and the mark or the list
+// Keys that another program has written stop nothing: a tombstone that leads to itself or to no ID, and the mark or the list
 // of a user.
 func TestEndOfAllMeetsForeignKeys(t *testing.T) {
 	s, st := withRedis(t)
@@ -90,7 +90,7 @@ func TestEndOfAllMeetsForeignKeys(t *testing.T) {
 		s.Do(t, "SET", keyOf(id), fmt.Sprintf(`{"v":2,"s":"mNluFKCCw7udQjgH","gone":9999999999999,"to":"%s"}`, to), "PX", "60000")
 	}
 	tombstone(first, first)
-	tombstone(second, "no id")
+	tombstone(second, "no ID")
 	tombstone(id(1), id(2))
 	tombstone(id(2), id(1))
 	for i, key := range []string{".user", ".list"} {
@@ -123,8 +123,8 @@ func purging(t *testing.T, st *store.Store, args ...string) (*purge, *bytes.Buff
 		pass: &pass{bar: newProgress(&stderr, 0), begun: time.Now()}}, &stderr
 }
 
-// If a session gets a new id while end --all runs, it is ended under the new id, although SCAN may not find that. If
-// the id is sealed with a key that is missing, end --all says so, and fails.
+// If a session gets a new ID while end --all runs, it is ended under the new ID, although SCAN may not find that. If
+// the ID is sealed with a key that is missing, end --all says so, and fails.
 func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -173,9 +173,9 @@ func TestEndOfAllFollowsNewIDs(t *testing.T) {
 	if err := p.failed(); len(p.ended) > 0 || !errors.Is(err, errFound) {
 		t.Errorf("without the key: %q were ended, %v", p.ended, err)
 	}
-	contains(t, stderr.String(), "1 id was replaced meanwhile by one that is not known; its session may be alive; run it again with all keys: name the file of the keys by --keys-file")
+	contains(t, stderr.String(), "1 ID was replaced meanwhile by one that is not known; its session may be alive; run it again with all keys: name the file of the keys by --keys-file")
 
-	// SCAN finds an id that the session had when end --all began: the keys are not needed.
+	// SCAN finds an ID that the session had when end --all began: the keys are not needed.
 	p, stderr = purging(t, opened(t, s.URL, store.Options{}), "--redis", s.URL)
 	keys, now = renewed(30)
 	for _, key := range keys[:1] {
@@ -205,7 +205,7 @@ func TestEndOfAllInterrupted(t *testing.T) {
 	}
 }
 
-// Without the right to ask for the age of an old id, end --all cannot tell which ids are new. So it fails.
+// Without the right to ask for the age of an old ID, end --all cannot tell which IDs are new. So it fails.
 func TestEndOfAllWithoutPTTL(t *testing.T) {
 	s, st := withRedis(t)
 	begin(t, st, first, "{}")
@@ -213,7 +213,7 @@ func TestEndOfAllWithoutPTTL(t *testing.T) {
 	fails(t, call(t, "redis://ops:pw@"+s.Addr, "end", "--all"), exitError, "NOPERM", "pttl")
 }
 
-// A long sweep may miss a session that gets a new id, since the old id does not tell the new one any more. So end --all
+// A long sweep may miss a session that gets a new ID, since the old ID does not tell the new one any more. So end --all
 // sweeps again until a sweep was short. If none is, it says so, and fails.
 func TestEndOfAllThatTakesLong(t *testing.T) {
 	t.Parallel()
@@ -325,7 +325,7 @@ func otherMaster(c *redistest.Cluster, address string) *redistest.Server {
 }
 
 // If a master of a cluster is away, the sessions of the others are ended, and end --all fails. If a session has got a new
-// id on the master that is away, end --all says so of that one, and ends the others of the master that has the old id.
+// ID on the master that is away, end --all says so of that one, and ends the others of the master that has the old ID.
 func TestEndOfAllWhileAMasterIsAway(t *testing.T) {
 	t.Parallel()
 	c := redistest.NewCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
@@ -353,7 +353,7 @@ func TestEndOfAllWhileAMasterIsAway(t *testing.T) {
 	c.Nodes[2].Stop(t)
 	r := call(t, url, "end", "--all")
 	want := result{fmt.Sprintf("%s  away: connection refused\n%d sessions ended\n", node, n-lost-1),
-		"latchkey: 1 session got a new id on a master that is away, and may be alive\n", exitError}
+		"latchkey: 1 session got a new ID on a master that is away, and may be alive\n", exitError}
 	if r != want || lost == 0 {
 		t.Errorf("%+v, want %+v", r, want)
 	}

@@ -10,7 +10,7 @@ import (
 // headSize is enough for the part of a record before the session's values.
 const headSize = 160
 
-// keyIDBytes is the size of the id of a key, with which a sealed record goes on: see records.KeyID.
+// keyIDBytes is the size of the ID of a key, with which a sealed record goes on: see records.KeyID.
 const keyIDBytes = 4
 
 // A head is the part of a stored record before its values, which may be encrypted.
@@ -18,11 +18,11 @@ type head struct {
 	created time.Time
 	gone    bool      // it is a tombstone
 	ended   time.Time // when it was ended or renewed; zero if not known
-	renewed bool      // the tombstone leads to a new id
+	renewed bool      // the tombstone leads to a new ID
 	idle    time.Duration
 	until   time.Time // of a session that is remembered
 	sealed  bool
-	key     string // the id of the key that it is sealed with
+	key     string // the ID of the key that it is sealed with
 }
 
 var (

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// The number of characters in a public id: of a guest's session, or of the two parts of a user's session,
+// The number of characters in a public ID: of a guest's session, or of the two parts of a user's session,
 // which are the user's tag and its own.
 const (
 	idLength  = 22
@@ -10,7 +10,7 @@ const (
 	ownLength = 11
 )
 
-// isID reports whether s can be the public id of a session.
+// isID reports whether s can be the public ID of a session.
 func isID(s string) bool {
 	if tag, own, bound := strings.Cut(s, "."); bound {
 		return isTag(tag) && len(own) == ownLength && isBase64(own)

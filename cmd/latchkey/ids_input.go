@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// fromInput stands for ids on stdin, in place of an id.
+// fromInput stands for IDs on stdin, in place of an ID.
 const fromInput = "-"
 
-// readIDs reads the ids from stdin if the command line says so. All lines are checked before the command starts.
+// readIDs reads the IDs from stdin if the command line says so. All lines are checked before the command starts.
 func (o *options) readIDs(ctx context.Context, stdin io.Reader) error {
 	if len(o.ids) != 1 || o.ids[0] != fromInput {
 		return nil
@@ -37,7 +37,7 @@ func (o *options) readIDs(ctx context.Context, stdin io.Reader) error {
 
 var errInterrupted = errors.New("interrupted")
 
-// idsIn returns the ids in a text, one a line. Lines may be blank.
+// idsIn returns the IDs in a text, one a line. Lines may be blank.
 func idsIn(text io.Reader) (ids []string, _ error) {
 	lines := bufio.NewScanner(text)
 	n := 1
@@ -51,7 +51,7 @@ func idsIn(text io.Reader) (ids []string, _ error) {
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, usage("line %d of stdin is too long to be a session's id; no session was touched", n)
+		return nil, usage("line %d of stdin is too long to be a session's ID; no session was touched", n)
 	} else if err != nil {
 		return nil, fmt.Errorf("stdin: %w", err)
 	}
@@ -62,15 +62,15 @@ func idsIn(text io.Reader) (ids []string, _ error) {
 func notAnID(arg string) error {
 	const characters = "letters, digits, - and _"
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("an argument of %s is no session's id: %s", plural(int64(len(arg)), "byte"), fmt.Sprintf(format, args...))
+		return fmt.Errorf("an argument of %s is no session's ID: %s", plural(int64(len(arg)), "byte"), fmt.Sprintf(format, args...))
 	}
 	switch {
 	case len(arg) == tagLength+len(".")+ownLength:
-		return wrong("an id of %d bytes has a dot after %d %s, and then %d of them", len(arg), tagLength, characters, ownLength)
+		return wrong("an ID of %d bytes has a dot after %d %s, and then %d of them", len(arg), tagLength, characters, ownLength)
 	case len(arg) == idLength && isBase64(arg):
-		return wrong("an id of %d bytes ends with A, Q, g or w", idLength)
+		return wrong("an ID of %d bytes ends with A, Q, g or w", idLength)
 	case len(arg) == idLength:
-		return wrong("an id has only %s", characters)
+		return wrong("an ID has only %s", characters)
 	}
-	return wrong("an id has %d bytes, or %d if the session is a user's", idLength, tagLength+len(".")+ownLength)
+	return wrong("an ID has %d bytes, or %d if the session is a user's", idLength, tagLength+len(".")+ownLength)
 }

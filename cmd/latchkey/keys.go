@@ -33,7 +33,7 @@ func (o *options) listKey(st *store.Store, user string) string {
 	return o.prefix + "{" + base64.RawURLEncoding.EncodeToString(tag[:]) + "}.list"
 }
 
-// parseKey returns the kind of a key, and the id of its session.
+// parseKey returns the kind of a key, and the ID of its session.
 func (o *options) parseKey(key string) (k kind, id string) {
 	rest, ours := strings.CutPrefix(key, o.prefix+"{")
 	id, rest, closed := strings.Cut(rest, "}")

@@ -15,15 +15,15 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-const listAbout = `Shows the sessions of a user, newest first, or those with these ids, without
-prolonging them. With - the ids come from stdin, one a line. An unknown id is an
+const listAbout = `Shows the sessions of a user, newest first, or those with these IDs, without
+prolonging them. With - the IDs come from stdin, one a line. An unknown ID is an
 error. Times of last use are only known if --ttl is the program's idle timeout.
 `
 
 // A device is one session of a user, as list shows it.
 type device struct {
 	Session  string     `json:"session"`
-	User     string     `json:"user,omitempty"` // of a session that is listed by its id
+	User     string     `json:"user,omitempty"` // of a session that is listed by its ID
 	Device   string     `json:"device,omitempty"`
 	Created  time.Time  `json:"created"`
 	LastUsed *time.Time `json:"last_used,omitempty"`
@@ -35,13 +35,13 @@ type device struct {
 func checkList(o *options) error {
 	switch {
 	case len(o.ids) > 0 && o.user != "":
-		return usage("list takes ids, or --user, not both")
+		return usage("list takes IDs, or --user, not both")
 	case len(o.ids) > 0 && o.ids[0] != fromInput && !isID(o.ids[0]): // probably the user
-		return usage("list takes ids, or a user: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
+		return usage("list takes IDs, or a user: say list --user%s", cmp.Or(word(o.ids[0]), " NAME"))
 	case len(o.ids) > 0:
 		return nil
 	case o.user == "":
-		return usage("list needs --user, or ids; latchkey users shows who is logged in")
+		return usage("list needs --user, or IDs; latchkey users shows who is logged in")
 	}
 	return o.checkUser()
 }
@@ -86,7 +86,7 @@ func list(j *job) error {
 	return nil
 }
 
-// listIDs is list for sessions with these ids.
+// listIDs is list for sessions with these IDs.
 func (j *job) listIDs(st *store.Store) error {
 	found := make(map[string]*session)
 	var mu sync.Mutex

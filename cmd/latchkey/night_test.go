@@ -32,7 +32,7 @@ type night struct {
 	// says is what a command must print, on any stream, and its exit status. The entry "" is for all commands without
 	// one.
 	says map[string]verdict
-	// id and user are what the commands ask for. If they are nil, that is first and ann.
+	// ID and user are what the commands ask for. If they are nil, that is first and ann.
 	id, user func() string
 	// timeout is --timeout. It is long, unless a command waits until it is over.
 	timeout time.Duration

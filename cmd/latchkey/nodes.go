@@ -23,7 +23,7 @@ type node struct {
 	err     error // why it cannot be asked, or nil
 	replica bool
 
-	replicas []string // their ids in the cluster
+	replicas []string // their IDs in the cluster
 }
 
 // An away is a master that could not be asked, or only in part.

@@ -88,7 +88,7 @@ func (o *options) flagSet(c *command) *flag.FlagSet {
 	return f
 }
 
-// parse reads the command line. Flags and ids may come in any order, but after -- there are only ids.
+// parse reads the command line. Flags and IDs may come in any order, but after -- there are only IDs.
 func (c *command) parse(args []string, getenv func(string) string) (*options, error) {
 	o := &options{}
 	flags := o.flagSet(c)
@@ -109,7 +109,7 @@ func (c *command) parse(args []string, getenv func(string) string) (*options, er
 	return o, o.read(getenv)
 }
 
-// next takes a flag or an id off args. An id may begin with -. It cannot be a flag: none of this program's has 22
+// next takes a flag or an ID off args. An ID may begin with -. It cannot be a flag: none of this program's has 22
 // letters.
 func (c *command) next(flags *flag.FlagSet, o *options, args []string) ([]string, error) {
 	arg, rest := args[0], args[1:]
@@ -199,14 +199,14 @@ func (o *options) check(c *command) error {
 			return err
 		}
 	case c.ids == 0 && len(o.ids) > 0:
-		return usage("%s takes no id", c.name)
+		return usage("%s takes no ID", c.name)
 	}
 	for _, id := range append(slices.Clone(o.ids), o.except...) {
 		if c.ids == many && id == fromInput && len(o.ids) == 1 && len(o.except) == 0 {
 			continue
 		}
 		if c.ids == many && id == fromInput && len(o.ids) > 1 {
-			return usage("- stands for all ids, which are read from stdin: it must be the only argument")
+			return usage("- stands for all IDs, which are read from stdin: it must be the only argument")
 		}
 		if !isID(id) {
 			return usage("%v", notAnID(id))
@@ -214,7 +214,7 @@ func (o *options) check(c *command) error {
 	}
 	switch {
 	case c.ids == 1 && len(o.ids) != 1:
-		return usage("%s needs the id of one session; the log, list and locks show ids", c.name)
+		return usage("%s needs the ID of one session; the log, list and locks show IDs", c.name)
 	case o.timeout < time.Millisecond || o.timeout > time.Hour:
 		return usage("--timeout is %v: it must be from 1ms to 1h", o.timeout)
 	case o.ttl < 0 || o.lifetime < o.ttl && o.ttl > 0:

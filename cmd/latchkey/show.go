@@ -35,7 +35,7 @@ type session struct {
 	Holder    *holder         `json:"holder,omitempty"`
 	Values    json.RawMessage `json:"values,omitempty"`
 
-	key string // the id of the key that it is sealed with, if there are keys, but not this one
+	key string // the ID of the key that it is sealed with, if there are keys, but not this one
 }
 
 func show(j *job) error {
@@ -95,7 +95,7 @@ func (j *job) look(id string) (*session, error) {
 	case h.gone && h.ended.IsZero():
 		return nil, fmt.Errorf("session %s: %w", id, errEnded)
 	case h.renewed:
-		return nil, fmt.Errorf("session %s: it got a new id %s", id, ago(h.ended, now))
+		return nil, fmt.Errorf("session %s: it got a new ID %s", id, ago(h.ended, now))
 	case h.gone:
 		return nil, fmt.Errorf("session %s: it was ended %s", id, ago(h.ended, now))
 	}
@@ -125,8 +125,8 @@ func (j *job) sealed(s *session) error {
 
 const nameTheKeys = "name the file of the keys by --keys-file or " + keysVariable
 
-// whySealed says why sessions cannot be opened. keys are the ids of the keys that they are sealed with. The text also
-// has the ids of the keys in the file: they show which file belongs to a session.
+// whySealed says why sessions cannot be opened. keys are the IDs of the keys that they are sealed with. The text also
+// has the IDs of the keys in the file: they show which file belongs to a session.
 func (o *options) whySealed(keys ...string) string {
 	if len(o.keys) == 0 {
 		return "encrypted: " + nameTheKeys

@@ -161,7 +161,7 @@ func TestWhatIsNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"show", "end", "list"} {
-		fails(t, call(t, s.URL, command, second), exitError, "it got a new id ", " ago")
+		fails(t, call(t, s.URL, command, second), exitError, "it got a new ID ", " ago")
 	}
 	if err := hold(t, st, id(1), "").Destroy(t.Context()); err != nil {
 		t.Fatal(err)

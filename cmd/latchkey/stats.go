@@ -16,7 +16,7 @@ pauses for twice the time of the batch, so that Redis has time for others: a
 million sessions take most of a minute. With --limit it stops early.
 Keys that are made or deleted meanwhile may or may not be counted. If slots of
 a cluster move meanwhile, a line on stderr says so. ENDED and
-RENEWED are ids that were ended, or replaced by new ones, in the last minute.
+RENEWED are IDs that were ended, or replaced by new ones, in the last minute.
 USERS are users with a list of sessions, perhaps without a session by now:
 users says who is logged in.
 `
@@ -24,7 +24,7 @@ users says who is logged in.
 // memorySample: one in so many sessions is asked for its memory.
 const memorySample = 100
 
-// unreadableIDs is how many of the ids that cannot be read are named.
+// unreadableIDs is how many of the IDs that cannot be read are named.
 const unreadableIDs = 5
 
 // A tally counts what was found on one master, or on all.
@@ -34,7 +34,7 @@ type tally struct {
 	Owned         int64    `json:"of_users"`       // sessions of users
 	Users         int64    `json:"users"`          // who have a list of sessions, which outlives the last of these
 	Ended         int64    `json:"ended"`          // less than a minute ago
-	Renewed       int64    `json:"renewed"`        // ids that were replaced by others less than a minute ago
+	Renewed       int64    `json:"renewed"`        // IDs that were replaced by others less than a minute ago
 	Held          int64    `json:"held"`           // sessions with a lock
 	Endless       int64    `json:"endless"`        // sessions without a timeout
 	Unreadable    int64    `json:"unreadable"`     // records of another program or version

@@ -87,7 +87,7 @@ func (s *survey) print() error {
 	return nil
 }
 
-// fewOf lists ids, of which there are n in all.
+// fewOf lists IDs, of which there are n in all.
 func fewOf(ids []string, n int64) string {
 	text := strings.Join(ids, ", ")
 	if int64(len(ids)) < n {

@@ -11,7 +11,7 @@ import (
 const (
 	// widestCell is how long a cell may be. What a visitor has named, such as a device, cannot make all lines longer.
 	widestCell = 80
-	// narrowestCell is how long a cell may be on a terminal that is too narrow for the table. A session's id fits.
+	// narrowestCell is how long a cell may be on a terminal that is too narrow for the table. A session's ID fits.
 	narrowestCell = 28
 	// columnGap is between two columns.
 	columnGap = 2

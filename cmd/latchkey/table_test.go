@@ -28,7 +28,7 @@ func TestACellHasNoHiddenSpaces(t *testing.T) {
 	}
 }
 
-// On a terminal a table fits, if the names in it are ordinary, or if only the longest must be shortened. An id stays
+// On a terminal a table fits, if the names in it are ordinary, or if only the longest must be shortened. An ID stays
 // whole.
 func TestATableFitsATerminal(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func (r *ranking) add(held []holder, looked func(b *busy) bool, now time.Time) {
 }
 
 // forget leaves all sessions that are held, and as many others as can be looked up. Of sessions that are equally busy chance
-// decides, and not the order of their ids: a session that is often held is soon found again, and then stays.
+// decides, and not the order of their IDs: a session that is often held is soon found again, and then stays.
 func (r *ranking) forget() {
 	var others []*busy
 	for _, b := range r.known { // in random order

@@ -23,7 +23,7 @@ const searchKeys = 20 * searchSample
 // An unsearched has what a sample says of the lists that were not found.
 type unsearched struct {
 	looked int             // sessions
-	keys   map[string]bool // their ids: sessions are sealed with them, and they are not in the file of keys
+	keys   map[string]bool // their IDs: sessions are sealed with them, and they are not in the file of keys
 	listed bool            // there are sessions that can be read, but are on lists that are not found
 }
 

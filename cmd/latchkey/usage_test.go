@@ -27,15 +27,15 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"show", "x"}, "an argument of 1 byte is no"},
 		{[]string{"--json"}, "the command comes first"},
 		{[]string{"redis://:" + secret + "@127.0.0.1"}, "unknown command;"},
-		{[]string{"show"}, "needs the id of one session"},
-		{[]string{"show", secret + first + first}, "51 bytes is no session's id"},
-		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "22 bytes is no session's id: an id of 22 bytes ends with A, Q, g or w\n"}, // has too many bits
-		{[]string{"show", "AAAAAAAAAAAA+AAAAAAAAA"}, "22 bytes is no session's id: an id has only letters, digits, - and _\n"},
-		{[]string{"show", "AAAAAAAAAAAAAAA.AAAAAAAAAAAA"}, "28 bytes is no session's id: an id of 28 bytes has a dot after 16 letters, digits, - and _, and then 11 of them\n"},
+		{[]string{"show"}, "needs the ID of one session"},
+		{[]string{"show", secret + first + first}, "51 bytes is no session's ID"},
+		{[]string{"show", "AAAAAAAAAAAAAAAAAAAAAB"}, "22 bytes is no session's ID: an ID of 22 bytes ends with A, Q, g or w\n"}, // has too many bits
+		{[]string{"show", "AAAAAAAAAAAA+AAAAAAAAA"}, "22 bytes is no session's ID: an ID has only letters, digits, - and _\n"},
+		{[]string{"show", "AAAAAAAAAAAAAAA.AAAAAAAAAAAA"}, "28 bytes is no session's ID: an ID of 28 bytes has a dot after 16 letters, digits, - and _, and then 11 of them\n"},
 		{[]string{"show", first, "--limit", "3"}, "show has no flag --limit;"},
 		{[]string{"show", first, "--" + secret}, "show has no flag;"},
 		{[]string{"show", first, "--values=perhaps"}, "--values cannot be read"},
-		{[]string{"list"}, "list needs --user, or ids; latchkey users shows who is logged in\n"},
+		{[]string{"list"}, "list needs --user, or IDs; latchkey users shows who is logged in\n"},
 		{[]string{"list", "--user="}, "--user must not be empty\n"},
 		{[]string{"list", "--user", "", first}, "--user must not be empty\n"},
 		{[]string{"end", "--user", ""}, "--user must not be empty\n"},
@@ -45,18 +45,18 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"list", "--user", long}, "of 1 to 512 bytes"},
 		{[]string{"list", "--user"}, "--user needs a value"},
 		{[]string{"list", "--user", "ann", "--ttl", "48h"}, "--ttl is 48h0m0s and --lifetime 24h0m0s: --ttl must not be negative, nor longer than --lifetime\n"},
-		{[]string{"end"}, "end needs ids, - for ids on stdin, --user, or --all\n"},
-		{[]string{"end", "--all", "--user", "ann"}, "end --all takes neither ids nor --user, nor --except\n"},
-		{[]string{"end", "--all", "--except", first}, "end --all takes neither ids nor --user, nor --except\n"},
-		{[]string{"end", first, "--all"}, "end --all takes neither ids nor --user, nor --except\n"},
-		{[]string{"end", "-", "--all"}, "end --all takes neither ids nor --user, nor --except\n"},
-		{[]string{"end", "ann"}, "is no session's id: an id has 22 bytes, or 28 if the session is a user's; for the sessions of a user, say end --user ann\n"},
+		{[]string{"end"}, "end needs IDs, - for IDs on stdin, --user, or --all\n"},
+		{[]string{"end", "--all", "--user", "ann"}, "end --all takes neither IDs nor --user, nor --except\n"},
+		{[]string{"end", "--all", "--except", first}, "end --all takes neither IDs nor --user, nor --except\n"},
+		{[]string{"end", first, "--all"}, "end --all takes neither IDs nor --user, nor --except\n"},
+		{[]string{"end", "-", "--all"}, "end --all takes neither IDs nor --user, nor --except\n"},
+		{[]string{"end", "ann"}, "is no session's ID: an ID has 22 bytes, or 28 if the session is a user's; for the sessions of a user, say end --user ann\n"},
 		{[]string{"end", secret}, "say end --user NAME\n"},
 		{[]string{"end", first, "-"}, "it must be the only argument\n"},
 		{[]string{"list", "-", first}, "it must be the only argument\n"},
-		{[]string{"end", "--user", "ann", "--except", "-"}, "is no session's id"},
+		{[]string{"end", "--user", "ann", "--except", "-"}, "is no session's ID"},
 		{[]string{"end", "-", "--except", first}, "not both"},
-		{[]string{"show", "-"}, "is no session's id"},
+		{[]string{"show", "-"}, "is no session's ID"},
 		{[]string{"top", "--count", "-1"}, "--count is -1"},
 		{[]string{"end", first, "--user", "ann"}, "not both"},
 		{[]string{"end", "--user", "ann", "--user", "bob"}, "--user was given twice\n"},
@@ -65,7 +65,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{[]string{"locks", "--limit", "1", "--limit", "1"}, "--limit was given twice\n"},
 		{[]string{"doctor", "-v", "--verbose"}, "--verbose was given twice\n"},
 		{[]string{"end", "--except", first}, "--except is for end --user"},
-		{[]string{"locks", first}, "locks takes no id"},
+		{[]string{"locks", first}, "locks takes no ID"},
 		{[]string{"locks", "--limit", "many"}, "--limit cannot be read: write it like 1000"},
 		{[]string{"stats", "--limit", "-1"}, "--limit is -1"},
 		{[]string{"doctor", "--timeout", "0s"}, "--timeout is 0s"},
@@ -136,7 +136,7 @@ func TestWrongEnvironment(t *testing.T) {
 	fails(t, r, exitUsage, "use one of them")
 }
 
-// Flags and ids come in any order, flags with one dash or two, and an id may begin with a dash. After -- there are only ids.
+// Flags and IDs come in any order, flags with one dash or two, and an ID may begin with a dash. After -- there are only IDs.
 func TestOrderOfArguments(t *testing.T) {
 	t.Parallel()
 	show, end := find("show"), find("end")
@@ -147,7 +147,7 @@ func TestOrderOfArguments(t *testing.T) {
 			t.Errorf("%q: %+v, %v", args, o, err)
 		}
 	}
-	fails(t, call(t, "redis://127.0.0.1:1", "show", "--", "--values"), exitUsage, "an argument of 8 bytes is no session's id")
+	fails(t, call(t, "redis://127.0.0.1:1", "show", "--", "--values"), exitUsage, "an argument of 8 bytes is no session's ID")
 	o, err := end.parse([]string{"--except", second, "--user", "-x", "--except=" + first[:16] + "." + second[:11]}, none)
 	if err != nil || o.user != "-x" || len(o.except) != 2 || len(o.ids) != 0 {
 		t.Errorf("%+v, %v", o, err)
@@ -164,7 +164,7 @@ func TestHelp(t *testing.T) {
 		for _, name := range c.flags {
 			contains(t, c.help(), "  --"+name)
 			if len("--"+name) == idLength {
-				t.Errorf("--%s could be an id", name)
+				t.Errorf("--%s could be an ID", name)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// login begins a session of a user, and returns its id.
+// login begins a session of a user, and returns its ID.
 func login(t testing.TB, st *store.Store, user, device string, n int) string {
 	t.Helper()
 	tag := records.Of(st).Tag(user)
@@ -210,7 +210,7 @@ func TestEncrypted(t *testing.T) {
 			t.Errorf("%s with other keys: %+v", command, r)
 		}
 	}
-	// A session of another key is shown as without keys, and the ids of both keys lead to the right file.
+	// A session of another key is shown as without keys, and the IDs of both keys lead to the right file.
 	own := file(t, hex.EncodeToString(newest))
 	theirs := file(t, strings.Repeat("dcba", 16))
 	o.Prefix, o.Encryption.Keys = "other:", [][]byte{[]byte(strings.Repeat("\xdc\xba", 16))}
@@ -231,7 +231,7 @@ func TestEncrypted(t *testing.T) {
 	ofOurs, ofTheirs, _ := strings.Cut(keyIn(call(t, s.URL, "show", first, "--keys-file", theirs), theirs, "dcba"), " ")
 	r = call(t, s.URL, "show", first, "--prefix", "other:", "--keys-file", own)
 	if got := keyIn(r, own, hex.EncodeToString(newest)[:8]); got != ofTheirs+" "+ofOurs {
-		t.Errorf("the key of one session has the id %s, that of the other %s; of the other file: %s", ofOurs, ofTheirs, got)
+		t.Errorf("the key of one session has the ID %s, that of the other %s; of the other file: %s", ofOurs, ofTheirs, got)
 	}
 	r = call(t, s.URL, "show", first, "--values", "--keys-file", wrong)
 	sealed := "sealed with the key " + ofOurs + ", which is not in "

@@ -13,14 +13,14 @@ import (
 const usersAbout = `Shows who is logged in: how many users, and those with the most live sessions.
 It looks for the users' lists by SCAN on each master, with pauses. If sessions
 are encrypted, a user is named only with the keys, and otherwise by the tag that
-the ids of the user's sessions begin with. The times of last use are only known
+the IDs of the user's sessions begin with. The times of last use are only known
 if --ttl is the idle timeout of the program.
 `
 
 // A loggedIn is a user with live sessions.
 type loggedIn struct {
 	User      string     `json:"user"` // "": not known
-	Tag       string     `json:"tag"`  // begins the ids of the user's sessions
+	Tag       string     `json:"tag"`  // begins the IDs of the user's sessions
 	Sessions  int        `json:"sessions"`
 	LastLogin time.Time  `json:"last_login"`
 	LastUsed  *time.Time `json:"last_used,omitempty"`

@@ -41,7 +41,7 @@ func (c *census) count(n *node) error {
 type member struct {
 	user *loggedIn
 	mark string
-	own  string // its id, without the tag
+	own  string // its ID, without the tag
 }
 
 func (m member) id() string { return m.user.Tag + "." + m.own }

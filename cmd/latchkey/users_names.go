@@ -13,7 +13,7 @@ import (
 // records are no longer: to open a sealed one, all of it is needed.
 const nameSize = 410 + 6*records.MaxUser + 100
 
-// nameTries is how often a user is looked up whose newest session ends, or gets a new id, each time before it is read.
+// nameTries is how often a user is looked up whose newest session ends, or gets a new ID, each time before it is read.
 const nameTries = 5
 
 // name reads the names of the users that are shown, as far as they are not known yet. It leaves out those whose

@@ -42,7 +42,7 @@ func counted(t *testing.T, args ...string) (*census, *bytes.Buffer) {
 	return c, &stderr
 }
 
-// If a session ends or gets a new id between the look at its user's list and the look at its record, the user still
+// If a session ends or gets a new ID between the look at its user's list and the look at its record, the user still
 // has a name, and no hint says that the keys are wrong.
 func TestUsersWhoseSessionsEndMeanwhile(t *testing.T) {
 	t.Parallel()

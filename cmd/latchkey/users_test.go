@@ -108,7 +108,7 @@ func TestUsers(t *testing.T) {
 	contains(t, r.stderr, `"none:"`, "--prefix")
 }
 
-// Without the keys of encrypted sessions, users are shown by the tag that begins their ids. With the keys they are
+// Without the keys of encrypted sessions, users are shown by the tag that begins their IDs. With the keys they are
 // named, however large their sessions are.
 func TestUsersOfEncryptedSessions(t *testing.T) {
 	t.Parallel()

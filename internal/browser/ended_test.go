@@ -45,7 +45,7 @@ func TestASessionThatWasEndedFromElsewhere(t *testing.T) {
 	})
 }
 
-// If the session of a real browser has ended, each request that writes begins a new one. If its id has only moved, as
+// If the session of a real browser has ended, each request that writes begins a new one. If its ID has only moved, as
 // by a login whose response is still under way, requests in the background are refused: the browser is about to get
 // another cookie. A request for a page that is shown begins a new session even then.
 func TestWhatBeginsANewSession(t *testing.T) {

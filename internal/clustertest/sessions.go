@@ -74,7 +74,7 @@ func sessionsOfAllSlots(s *site) {
 		s.must(h.Renew(s.Context(), next, h.Record.Data))
 		s.must(stored(s.Context(), processes[1], next, strings.Repeat("x", 1+2*changes)))
 		if _, err := records.Of(processes[1]).Load(s.Context(), id, records.Terms{}); !errors.Is(err, store.ErrGone) {
-			s.Errorf("Load of the old id: %v", err)
+			s.Errorf("Load of the old ID: %v", err)
 		}
 	}
 	for _, node := range s.Nodes[:3] {

@@ -23,7 +23,7 @@ type stream struct {
 }
 
 // Streams checks that the streams of one process end when another process ends their sessions, and that no others
-// end. It returns the ids of the sessions.
+// end. It returns the IDs of the sessions.
 //
 // The streams get more than the promised two seconds, since the machine may be busy. The tests of package
 // middleware check the two seconds.

@@ -32,7 +32,7 @@ var secretDefects = []defect{
 	{"P9", "signatures are not checked",
 		edits(overlay.In("middleware", "checker.signed").True("hmac.Equal(a, b)")),
 		seenBy(faults("TestForgedCookies"))},
-	{"P9", "an unknown id is adopted",
+	{"P9", "an unknown ID is adopted",
 		edits(
 			overlay.In("middleware", "opening.choose").After("q.origin, q.role = none, guest", "if len($1) > 0 {\n\tq.identity.setID($1[0].id)\n}"),
 			overlay.In("middleware", "commit.beginID").After("i, k := e.publicID(), c.newRole(e)", "if $recv.do == create {\n\ti = $recv.rq.SessionID()\n}")),
@@ -43,7 +43,7 @@ var secretDefects = []defect{
 	{"P9", "there is no limit to the cookies that are verified",
 		edits(overlay.In("middleware", "maxTried").Set("8000")),
 		seenBy(tests("middleware", ""))},
-	{"P11", "a sealed record opens under the id of another session",
+	{"P11", "a sealed record opens under the ID of another session",
 		edits(overlay.In("internal/records", "newMaster").All().Replace("derive(k)", `derive("")`)),
 		seenBy(tests("internal/records", ""))},
 }

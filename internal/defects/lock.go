@@ -56,7 +56,7 @@ var lockDefects = []defect{
 		seenBy(tests("internal/records", "TestATakeOfWhatIsNotAsUsual"), simulation("calm"))},
 	{"P4", "a take by the script does not know a tombstone",
 		edits(overlay.Rule("an ended session is not taken").False()),
-		seenBy(model("dww", "an ended id has come back"), faults("TestRedisPausedShortly"))},
+		seenBy(model("dww", "an ended ID has come back"), faults("TestRedisPausedShortly"))},
 	{"P7", "a take leaves an ended session locked",
 		edits(overlay.Rule("a take of an ended session leaves no lock").False()),
 		seenBy(tests("internal/records", "TestATakeOfWhatIsNotAsUsual"))},

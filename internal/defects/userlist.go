@@ -57,7 +57,7 @@ for _, member := range members {
 	{"P14", "an EndAll uses an earlier epoch",
 		edits(overlay.Rule("each EndAll has an epoch of its own").Call("string.format('%d', e)", "string.format('%d', (e) - (e) % 10)")),
 		seenBy(tests("internal/records", "TestALateEndUser"), users("login login endall-except", "on the list: "))},
-	{"P14", "a list forgets a session that gets a new id",
+	{"P14", "a list forgets a session that gets a new ID",
 		edits(overlay.In("internal/records", "listRounds").Set("1")),
 		seenBy(tests("internal/records", "TestListUserWhileSessionsChange"))},
 	{"P14", "a list reads whole records",

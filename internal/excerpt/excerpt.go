@@ -1,4 +1,4 @@
-// Package excerpt makes texts that others have chosen fit for an error or a line of a log: keys, ids,
+// Package excerpt makes texts that others have chosen fit for an error or a line of a log: keys, IDs,
 // users, devices, labels.
 package excerpt
 

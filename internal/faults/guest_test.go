@@ -156,7 +156,7 @@ func (g *guest) mustBeForgotten(d *demotest.Demo) {
 		got := g.post(d, "/incr")
 		g.must("a write after the loss", got, http.StatusOK, "1")
 		if got.cookie == "" || rig.RecordKey(g.T, got.cookie) == rig.RecordKey(g.T, g.cookie) {
-			g.Errorf("an unknown id was adopted: cookie %q", got.cookie)
+			g.Errorf("an unknown ID was adopted: cookie %q", got.cookie)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestRedlockNodesKilled(t *testing.T) {
 	const redlockLease = 10 * time.Second // a node has only a fiftieth of it to reply
 	var nodes []*redistest.Server
 	s := stage(t, "Redlock: one, two, three of five nodes killed", "two are not needed; with three 503, nothing lost", setting{
-		// There are no logins: a session without a lock of its own does not remember its id from before a login.
+		// There are no logins: a session without a lock of its own does not remember its ID from before a login.
 		slack: 4*5 + slack, // a process has four connections to each node, but not from the start
 		lease: redlockLease, flags: []string{"-lock", "redlock"},
 		url: func(s *scene) string {

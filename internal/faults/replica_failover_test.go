@@ -56,7 +56,7 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 	for _, received := range []bool{true, false} {
 		name, promise := "received it", "P4: out means out, also after a failover"
 		if !received {
-			name, promise = "did not receive it", "P4, its limit: the old id is alive again, as it was"
+			name, promise = "did not receive it", "P4, its limit: the old ID is alive again, as it was"
 		}
 		t.Run("the replica "+name, func(t *testing.T) {
 			f := stageFailover(t, "failover after a login and a logout, the replica "+name, promise, false, setting{demos: 1})
@@ -85,18 +85,18 @@ func TestFailoverAfterLoginAndLogout(t *testing.T) {
 			eventually(t, lockWait, "the demo reaches the new master", func() bool { return in.get(d, "/healthz").status == 200 })
 
 			if received {
-				in.must("the new id", in.post(d, "/incr"), 200, "5")
+				in.must("the new ID", in.post(d, "/incr"), 200, "5")
 				for g, want := range map[*guest]reply{&before: {status: 409}, out: {status: 200, text: "1"}} {
-					g.must("an id that has ended or moved", g.get(d, "/count"), 200, "0")
+					g.must("an ID that has ended or moved", g.get(d, "/count"), 200, "0")
 					got := g.post(d, "/incr")
-					g.must("an id that has ended or moved", got, want.status, want.text)
+					g.must("an ID that has ended or moved", got, want.status, want.text)
 					if begun := got.cookie != ""; begun != (want.status == 200) {
-						t.Errorf("with an id that has ended or moved: %d, new cookie: %v", got.status, begun)
+						t.Errorf("with an ID that has ended or moved: %d, new cookie: %v", got.status, begun)
 					}
 				}
 			} else {
 				for _, g := range []*guest{&before, out} {
-					g.must("an id that was ended", g.post(d, "/incr"), 200, "4")
+					g.must("an ID that was ended", g.post(d, "/incr"), 200, "4")
 				}
 				in.mustBeForgotten(d) // the ID is not adopted
 			}

@@ -48,7 +48,7 @@ func judge(operations []porcupine.Operation, begin state) porcupine.CheckResult 
 }
 
 // overtaken marks the requests that were refused with a 409 while another one was under way that ends the session or
-// moves its id. A holder that has lost its lock may find its session ended when it commits. So may a logout, if the request
+// moves its ID. A holder that has lost its lock may find its session ended when it commits. So may a logout, if the request
 // before has passed the session on to it, and another logout ends the session before what that one has changed is stored.
 // After a logout with an old cookie, a request may come a little later: see lent.
 func overtaken(operations []porcupine.Operation) []porcupine.Operation {

@@ -11,7 +11,7 @@
 // history, in which the number of another session is wrong.
 //
 // With a cookie that no longer opens anything, a login and a write must begin another session. If a login has
-// moved the cookie's id, only a write that is a navigation must, and any other is refused; so is a login, which
+// moved the cookie's ID, only a write that is a navigation must, and any other is refused; so is a login, which
 // is a Renew here, if the cookie was a member's. No other request may set a cookie.
 package history
 
@@ -42,7 +42,7 @@ type Operation struct {
 	Navigate bool   // a Write by a link, not by a script
 	Reopens  bool   // a Write whose handler opens its session again, and cannot begin another then
 
-	overtaken bool // another request may have ended the session, or moved its id, while this one had it
+	overtaken bool // another request may have ended the session, or moved its ID, while this one had it
 }
 
 // An Answer is the response to an Operation, as far as the client knows.

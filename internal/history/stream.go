@@ -11,7 +11,7 @@ import (
 // Streams are requests that stay open with a session, among others that end sessions. Check asks whether each stream
 // ended soon after its session, and none before. The zero value is a history in which nothing has happened.
 //
-// A session is named by what its data say, not by its id. So it keeps its name while it gets new ids, and has another
+// A session is named by what its data say, not by its ID. So it keeps its name while it gets new IDs, and has another
 // name than the session that takes its place. A name may belong to one user, from a login on.
 type Streams struct {
 	mu      sync.Mutex // guards all below

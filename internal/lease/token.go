@@ -58,7 +58,7 @@ const IDLength = 16
 type Bond [4]byte
 
 // BondOf returns the bond of the lock at the key that the parts make. It is FNV-1a in letters and digits. Sessions need
-// no better hash, since their ids are hashes already.
+// no better hash, since their IDs are hashes already.
 func BondOf(parts ...string) (bond Bond) {
 	sum := uint64(14695981039346656037)
 	for _, part := range parts {

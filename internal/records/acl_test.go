@@ -109,17 +109,17 @@ func useEverything(t *testing.T, s *redistest.Server, st *Engine) {
 	must(t, err)
 	must(t, take(t, st).Renew(ctx, newID, []byte("3")))
 	_, _, err = st.Take(ctx, theID, Terms{})
-	wantError(t, "Take of a renewed id", err, ErrGone)
+	wantError(t, "Take of a renewed ID", err, ErrGone)
 	h, _, err = st.Take(ctx, newID, Terms{})
 	must(t, err)
-	wantError(t, "Renew to an id in use", h.Renew(ctx, theID, []byte("4")), ErrCorrupt)
+	wantError(t, "Renew to an ID in use", h.Renew(ctx, theID, []byte("4")), ErrCorrupt)
 	h, _, err = st.Take(ctx, newID, Terms{})
 	must(t, err)
 	must(t, h.Destroy(ctx))
 	_, err = st.Load(ctx, "unknown", Terms{})
-	wantError(t, "Load of an unknown id", err, ErrNotFound)
+	wantError(t, "Load of an unknown ID", err, ErrNotFound)
 	_, _, err = st.Take(ctx, "unknown", Terms{})
-	wantError(t, "Take of an unknown id", err, ErrNotFound)
+	wantError(t, "Take of an unknown ID", err, ErrNotFound)
 }
 
 // waitUntilExtended returns when the lease has been renewed.

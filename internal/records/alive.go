@@ -29,14 +29,14 @@ import (
 // longestHead is the size of the longest head of a record. All that decides about the end of a session is in its head.
 const longestHead = 110
 
-// maxMoves is how many new ids [Engine.Alive] follows in one call. The next call goes on from there.
+// maxMoves is how many new IDs [Engine.Alive] follows in one call. The next call goes on from there.
 const maxMoves = 4
 
-// Alive returns nil if the session with this id is alive. It extends no timeout. The error wraps [ErrNotFound] or
+// Alive returns nil if the session with this ID is alive. It extends no timeout. The error wraps [ErrNotFound] or
 // [ErrGone] if the session has ended: only a master says so. Any other error, such as [ErrUnavailable], means that
 // nothing is known.
 //
-// If the session has got a new id less than a minute ago, now is the new id, and the result is about that. A session
+// If the session has got a new ID less than a minute ago, now is the new ID, and the result is about that. A session
 // that now belongs to another user is another session: for the old one the error is ErrGone. t needs a Lifetime.
 func (s *Engine) Alive(ctx context.Context, id string, t Terms) (now string, err error) {
 	t.TTL, t.Quiet = 0, true
@@ -54,7 +54,7 @@ func (s *Engine) Alive(ctx context.Context, id string, t Terms) (now string, err
 	return id, nil // as far as is known
 }
 
-// alive is Alive for one id. A new id is the error *Moved.
+// alive is Alive for one ID. A new ID is the error *Moved.
 func (s *Engine) alive(ctx context.Context, id string, t Terms) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -114,9 +114,9 @@ func (s *Engine) probe(ctx context.Context, id string, t Terms, begun time.Time)
 	return err
 }
 
-// goesOnAs returns nil if a session with this id goes on under the id to, to which it has moved. It does if it was a
+// goesOnAs returns nil if a session with this ID goes on under the ID to, to which it has moved. It does if it was a
 // guest's, since a guest who logs in has become the user. A user's session goes on if it is still that user's. The two
-// ids then have the same tag, unless the keys of Encryption are being changed: then the user in the record decides.
+// IDs then have the same tag, unless the keys of Encryption are being changed: then the user in the record decides.
 func (s *Engine) goesOnAs(ctx context.Context, id, to string, t Terms) error {
 	tag, _, ofUser := cutTag(id)
 	toTag, _, toUser := cutTag(to)

@@ -13,7 +13,7 @@ import (
 // watched are the terms of a caller that only asks.
 var watched = Terms{TTL: 30 * time.Minute, Lifetime: 24 * time.Hour}
 
-// moves gives a session another id. It then is the user's or, if user is "", a guest's.
+// moves gives a session another ID. It then is the user's or, if user is "", a guest's.
 func moves(t *testing.T, st *Engine, id, to, user string) {
 	t.Helper()
 	h := takeID(t, st, id)
@@ -115,7 +115,7 @@ func TestAReplicaEndsNothing(t *testing.T) {
 	})
 }
 
-// P16: a session that gets new ids is followed: from a guest to a user, and for as long as the user stays the
+// P16: a session that gets new IDs is followed: from a guest to a user, and for as long as the user stays the
 // same.
 func TestAMovedSessionIsFollowed(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
@@ -135,7 +135,7 @@ func TestAMovedSessionIsFollowed(t *testing.T) {
 		for n := 11; n < 20; n++ {
 			moves(t, st, idOf(st, "ann", n-1), idOf(st, "ann", n), "ann")
 		}
-		for at := 10; at < 19; at += maxMoves { // one call follows no more ids than that
+		for at := 10; at < 19; at += maxMoves { // one call follows no more IDs than that
 			want := idOf(st, "ann", min(at+maxMoves, 19))
 			wantNow(t, st, first, want)
 			first = want

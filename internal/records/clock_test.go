@@ -242,7 +242,7 @@ func TestAClockThatWasSetBackCostsOneLogin(t *testing.T) {
 	})
 }
 
-// A session that EndUser spares may get a new id afterwards, even in the request that called EndUser.
+// A session that EndUser spares may get a new ID afterwards, even in the request that called EndUser.
 func TestARenewAfterEndUserThatSparesItIsNotRefused(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, early := process(t, s), time.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
-// Create stores the first record of a new id, in one round trip and without a lock: no other request knows the
-// id yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
+// Create stores the first record of a new ID, in one round trip and without a lock: no other request knows the
+// ID yet. The error wraps [ErrTooLarge] or [ErrUnavailable].
 func (s *Engine) Create(ctx context.Context, id string, data []byte, t Terms) error {
 	return s.CreateRecord(ctx, id, Record{Data: data, Created: time.Now(), Own: t.Guest()}, t)
 }
@@ -28,7 +28,7 @@ func (s *Engine) CreateRecord(ctx context.Context, id string, r Record, t Terms)
 }
 
 // dropLater removes, in the background, the record that a failed create may have stored. No visitor has the
-// id. The record would expire by itself, but until then the user's list would show it, and MaxSessions would
+// ID. The record would expire by itself, but until then the user's list would show it, and MaxSessions would
 // count it.
 func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	lasting := s.locking
@@ -40,9 +40,9 @@ func (s *Engine) dropLater(id, revision string, ambiguous bool) {
 	})
 }
 
-var errTaken = fmt.Errorf("%w: the new id exists already", ErrCorrupt)
+var errTaken = fmt.Errorf("%w: the new ID exists already", ErrCorrupt)
 
-// create stores the first record of a new id. old is the id of the session that it replaces, or "".
+// create stores the first record of a new ID. old is the ID of the session that it replaces, or "".
 func (s *Engine) create(ctx context.Context, id, old string, record Record, t Terms) (err error) {
 	if err := s.usable(); err != nil {
 		return err

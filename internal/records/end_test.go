@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A destroyed id is dead at once, for all requests and all waiters. For a minute, a request with that id learns
-// that its session was ended. The id cannot be used again.
+// A destroyed ID is dead at once, for all requests and all waiters. For a minute, a request with that ID learns
+// that its session was ended. The ID cannot be used again.
 func TestDestroyLeavesTombstone(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -24,13 +24,13 @@ func TestDestroyLeavesTombstone(t *testing.T) {
 		}
 		wantGone(t, s, st)
 
-		// Requests with the id do not extend the tombstone.
+		// Requests with the ID do not extend the tombstone.
 		lapse(30 * time.Second)
 		wantGone(t, s, st)
 		if got := expiry(t, s, theRecord); got > 30*time.Second {
 			t.Errorf("the tombstone expires in %v", got)
 		}
-		wantError(t, "Create of an ended id", st.Create(t.Context(), theID, []byte("3"), Terms{}), ErrCorrupt)
+		wantError(t, "Create of an ended ID", st.Create(t.Context(), theID, []byte("3"), Terms{}), ErrCorrupt)
 		wantGone(t, s, st)
 	})
 }
@@ -89,7 +89,7 @@ func TestDestroyOfWhatAnotherHasEnded(t *testing.T) {
 	})
 }
 
-// Create and Renew refuse an id that is in use, and change nothing.
+// Create and Renew refuse an ID that is in use, and change nothing.
 func TestCreateNeverOverwrites(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -105,7 +105,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	})
 }
 
-// Renew moves the session to a new id, with its data and its creation time. The old id is dead.
+// Renew moves the session to a new ID, with its data and its creation time. The old ID is dead.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	const lifetime = 10 * time.Hour
@@ -120,7 +120,7 @@ func TestRenew(t *testing.T) {
 		wantGone(t, s, st)
 		r, err := st.Load(ctx, newID, terms)
 		if string(r.Data) != "2" || !r.Created.Equal(created) || err != nil {
-			t.Errorf("the new id has %q of %v, %v; want %q of %v", r.Data, r.Created, err, "2", created)
+			t.Errorf("the new ID has %q of %v, %v; want %q of %v", r.Data, r.Created, err, "2", created)
 		}
 		wantExpiry(t, s, newRecord, time.Hour) // what is left of its lifetime
 	})
@@ -148,7 +148,7 @@ func TestLongTerms(t *testing.T) {
 	})
 }
 
-// No byte of an id or of the data has a meaning for the scripts.
+// No byte of an ID or of the data has a meaning for the scripts.
 func TestAnyBytes(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {
@@ -162,7 +162,7 @@ func TestAnyBytes(t *testing.T) {
 				for _, want := range []string{"1", data} {
 					h, _, err := st.Take(ctx, id, Terms{})
 					if err != nil || string(h.Record.Data) != want {
-						t.Fatalf("id %q: took %q, %v, want %q", id, h.Record.Data, err, want)
+						t.Fatalf("ID %q: took %q, %v, want %q", id, h.Record.Data, err, want)
 					}
 					must(t, h.Save(ctx, []byte(data)))
 				}

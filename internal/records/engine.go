@@ -15,7 +15,7 @@
 //
 // # Keys
 //
-// A session with the public id ID has up to three keys, in one slot of a cluster:
+// A session whose public ID is ID has up to three keys, in one slot of a cluster:
 //
 //	<prefix>{ID}             the record: one line of JSON
 //	<prefix>{ID}.lock        the lock: the token of its holder, for the time of a lease
@@ -56,12 +56,12 @@
 // record beyond the lease. So does every attempt that finds the session locked. While its lock is held, a
 // session is never reported as absent.
 //
-// # The end of an id
+// # The end of an ID
 //
-// When a session is destroyed or gets a new id, the old id leaves a tombstone for a minute. So a late request
-// with that id gets another error than one whose session has expired. The sessions that EndUser ends keep their
+// When a session is destroyed or gets a new ID, the old ID leaves a tombstone for a minute. So a late request
+// with that ID gets another error than one whose session has expired. The sessions that EndUser ends keep their
 // records, which are dead, for a minute, or for as long as they would have lived if that is shorter. A request that
-// comes with such an id meanwhile leaves a tombstone. A save never brings back an id that Redis does not know.
+// comes with such an ID meanwhile leaves a tombstone. A save never brings back an ID that Redis does not know.
 //
 // # Clocks
 //
@@ -121,9 +121,9 @@ import (
 
 // The errors of this package, to be matched with [errors.Is].
 var (
-	// ErrNotFound: there is no such session: its id is unknown, or it has expired.
+	// ErrNotFound: there is no such session: its ID is unknown, or it has expired.
 	ErrNotFound = errors.New("no such session")
-	// ErrGone: the session was destroyed or got a new id less than a minute ago. If it got a new id, the error is also
+	// ErrGone: the session was destroyed or got a new ID less than a minute ago. If it got a new ID, the error is also
 	// [ErrMoved].
 	ErrGone = errors.New("session was ended by another request")
 	// ErrCorrupt: the stored value is not a record that this version can read.
@@ -160,7 +160,7 @@ const DefaultPrefix = "latchkey:"
 
 const maxLease = 365 * 24 * time.Hour // far from an overflow where times are added to it
 
-const maxPrefix = locker.MaxKey / 2 // leaves room for an id in the longest key of a lock
+const maxPrefix = locker.MaxKey / 2 // leaves room for an ID in the longest key of a lock
 
 // Of returns the engine of a *store.Store. Package store sets Of, since it alone knows where a Store keeps
 // the engine.
@@ -256,7 +256,7 @@ func (s *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// pinged are ids that no session has, one in each eighth of a cluster's slots.
+// pinged are IDs that no session has, one in each eighth of a cluster's slots.
 var pinged = [...]string{"ping-72", "ping-21", "ping-73", "ping-20", "ping-70", "ping-23", "ping-71", "ping-22"}
 
 // Context returns a context that ends when the engine is closed: for work in the background. It is nil if the engine

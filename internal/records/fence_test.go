@@ -45,8 +45,8 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 }
 
 // A process is cut off from Redis for longer than its lease. It learns that its lock is lost when
-// the lease ends. When it is back, its logout finds the old id ended, because the next holder has
-// given the session a new id. That logout must fail: the session goes on.
+// the lease ends. When it is back, its logout finds the old ID ended, because the next holder has
+// given the session a new ID. That logout must fail: the session goes on.
 func TestHolderThatWasCutOff(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		o := patient
@@ -68,7 +68,7 @@ func TestHolderThatWasCutOff(t *testing.T) {
 			t.Errorf("Destroy: %v, want %v", err, ErrLost)
 		}
 		if r, err := rightful.Load(t.Context(), newID, Terms{}); string(r.Data) != "rightful" || err != nil {
-			t.Errorf("the new id has %q, %v", r.Data, err)
+			t.Errorf("the new ID has %q, %v", r.Data, err)
 		}
 		wantFree(t, s)
 	})

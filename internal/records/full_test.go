@@ -30,7 +30,7 @@ func TestFullRedis(t *testing.T) {
 	refused("Save of much", take(t, st).Save(ctx, []byte(large("after"))))
 	refused("Create", st.Create(ctx, newID, []byte("1"), Terms{}))
 	if s.Exists(t, newRecord) {
-		t.Error("there is a record of the new id")
+		t.Error("there is a record of the new ID")
 	}
 
 	must(t, take(t, st).Touch(ctx))

@@ -20,7 +20,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The session that the tests are about, the id that Renew gives it, and their
+// The session that the tests are about, the ID that Renew gives it, and their
 // keys. Each test has a Redis of its own.
 const (
 	theID     = "6f1c2a9be4d07358"
@@ -267,7 +267,7 @@ func toldLost(t *testing.T, h *Hold) {
 	wantError(t, "the cause", context.Cause(ctx), ErrLost)
 }
 
-// writes are the ends of a hold that write. uses are the ends after which the session goes on under its id. ends
+// writes are the ends of a hold that write. uses are the ends after which the session goes on under its ID. ends
 // are all of them.
 var (
 	writes = map[string]end{"Save": saves, "Destroy": destroys, "Renew": renews}
@@ -284,10 +284,10 @@ func releases(ctx context.Context, h *Hold) error { h.Release(ctx); return nil }
 func destroys(ctx context.Context, h *Hold) error { return h.Destroy(ctx) }
 func renews(ctx context.Context, h *Hold) error   { return h.Renew(ctx, newID, []byte("written")) }
 
-// wantNoRenewal waits until nothing is left of the new id of a Renew that failed.
+// wantNoRenewal waits until nothing is left of the new ID of a Renew that failed.
 func wantNoRenewal(t *testing.T, s *redistest.Server) {
 	t.Helper()
-	redistest.Eventually(t, "no record of the new id is left", func() bool { return !s.Exists(t, newRecord) })
+	redistest.Eventually(t, "no record of the new ID is left", func() bool { return !s.Exists(t, newRecord) })
 }
 
 // again sends commands to Redis once more, from another connection. Redis may refuse.

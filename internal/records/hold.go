@@ -16,8 +16,8 @@ import (
 // errReleased is the error of a Hold that is used after its end.
 var errReleased = fmt.Errorf("%w: it was released before", ErrLost)
 
-// tombstoneTime is how long an ended id is remembered: longer than any request takes that was on its way when
-// the id ended.
+// tombstoneTime is how long an ended ID is remembered: longer than any request takes that was on its way when
+// the ID ended.
 const tombstoneTime = time.Minute
 
 // A Hold is a session that a request has locked. Exactly one of Save, Touch, Release, Destroy and Renew ends
@@ -25,7 +25,7 @@ const tombstoneTime = time.Minute
 // time may use a Hold.
 type Hold struct {
 	// Record was read under the lock. Its Own may be replaced: Save and Renew store the new one. Before a
-	// Renew to an id with a user's tag, User and Device may be replaced, too.
+	// Renew to an ID with a user's tag, User and Device may be replaced, too.
 	Record Record
 
 	engine   *Engine
@@ -177,7 +177,7 @@ func (h *Hold) SaveContent(ctx context.Context, c Content) error {
 	return failed("saving", h.id, err)
 }
 
-// Destroy ends the session, and the hold. The id is remembered as gone for a minute. The errors are those of
+// Destroy ends the session, and the hold. The ID is remembered as gone for a minute. The errors are those of
 // Save, and [ErrGone] alone if another request has ended the session and what this hold has read was stored.
 func (h *Hold) Destroy(ctx context.Context) error {
 	err := h.bury(ctx, time.Now(), nil)
@@ -189,10 +189,10 @@ func (h *Hold) Destroy(ctx context.Context) error {
 	return failed("destroying", h.id, err)
 }
 
-// Renew stores data under a new id, and ends the old id and the hold. The two ids are in two slots, so these
-// are two steps. The first step writes the new record; no visitor has its id until the second step has
+// Renew stores data under a new ID, and ends the old ID and the hold. The two IDs are in two slots, so these
+// are two steps. The first step writes the new record; no visitor has its ID until the second step has
 // succeeded. A crash between them leaves the new record until it expires. The errors are those of Save. If
-// the reply to the second step is lost, the old id may be dead although Renew fails, and with it the session:
+// the reply to the second step is lost, the old ID may be dead although Renew fails, and with it the session:
 // in doubt the session is ended.
 //
 // The new record keeps Until of Record.Own, and not Idle, with one exception: if a user's record could not be used and
@@ -218,7 +218,7 @@ func (h *Hold) Renew(ctx context.Context, id string, data []byte) error {
 	return failed("renewing", h.id, err)
 }
 
-// successor returns the part of the tombstone that names the new id. A user's session that could not be read has no
+// successor returns the part of the tombstone that names the new ID. A user's session that could not be read has no
 // successor: it was replaced, and did not move.
 func (h *Hold) successor(id string) []byte {
 	if _, _, ofUser := cutTag(h.id); ofUser && h.Record.User == "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // wantNotFound checks that the session is unknown, and that a take leaves neither a lock nor a record. So a
-// forged id costs nothing, and cannot be adopted.
+// forged ID costs nothing, and cannot be adopted.
 func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	t.Helper()
 	before := s.Keys(t)
@@ -22,7 +22,7 @@ func wantNotFound(t *testing.T, s *redistest.Server, st *Engine, terms Terms) {
 	}
 }
 
-// P9: an id that Redis does not know leaves no lock and is not adopted.
+// P9: an ID that Redis does not know leaves no lock and is not adopted.
 func TestUnknownIDLeavesNoTrace(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) { wantNotFound(t, s, process(t, s), Terms{}) })
 }

@@ -68,10 +68,10 @@ func (s *Engine) keyOf(id, end string) string {
 	return s.options.Prefix + "{" + id + "}" + end
 }
 
-// The sizes of the two parts of the id of a user's session, in characters of base64url.
+// The sizes of the two parts of the ID of a user's session, in characters of base64url.
 const tagSize, ownSize = 16, 11
 
-// cutTag splits the id of a user's session. Any other id is returned as the tag.
+// cutTag splits the ID of a user's session. Any other ID is returned as the tag.
 func cutTag(id string) (tag, rest string, ofUser bool) {
 	if len(id) != tagSize+1+ownSize || id[tagSize] != '.' {
 		return id, "", false

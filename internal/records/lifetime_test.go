@@ -34,7 +34,7 @@ func useUntil(t *testing.T, st *Engine, began time.Time, until time.Duration, te
 	return lasted
 }
 
-// beginBy begins a session by these terms: ann's, if the id is that of a user's session.
+// beginBy begins a session by these terms: ann's, if the ID is that of a user's session.
 func beginBy(t *testing.T, st *Engine, id string, terms Terms) string {
 	t.Helper()
 	r := Record{Data: []byte("0"), Created: time.Now()}

@@ -127,7 +127,7 @@ func crossed(t *testing.T, p *redistest.Proxy, between func(), read func() error
 	return err
 }
 
-// P4: a session gets another id during a read. The old id still leads to it for a minute, for a logout with the
+// P4: a session gets another ID during a read. The old ID still leads to it for a minute, for a logout with the
 // old cookie and for a stream. Here the session had nearly expired, and each read needs a script.
 func TestAReadLeavesATombstoneItsMinute(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, s *redistest.Server) {

@@ -51,10 +51,10 @@ func (l *Login) instead(s *Engine, keys sessionKeys) string {
 	return strings.Join(all, " ")
 }
 
-var errTag = errors.New("store: the id of a user's session begins with the user's tag, and no other does")
+var errTag = errors.New("store: the ID of a user's session begins with the user's tag, and no other does")
 
 // prepareLogin turns x, which creates the record of a user's session, into a login, which also puts the
-// session on the list. old is the id of the session that it replaces, or "". For instead see unclaimed.go.
+// session on the list. old is the ID of the session that it replaces, or "". For instead see unclaimed.go.
 func (s *Engine) prepareLogin(
 	x *scripting.RoundTrip, keys sessionKeys, old, instead string, r *Record, t Terms, now time.Time,
 ) {
@@ -81,7 +81,7 @@ func (s *Engine) isOf(id, user string) bool {
 	})
 }
 
-// The replies of login.lua that refuse a login, beside 0: the id exists.
+// The replies of login.lua that refuse a login, beside 0: the ID exists.
 const (
 	loginTooMany = 2
 	loginEnded   = 3

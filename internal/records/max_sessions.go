@@ -56,7 +56,7 @@ func (s *Engine) runLogin(ctx context.Context, x scripting.RoundTrip, id string,
 }
 
 // prune takes expired sessions off a list. A record that is gone never comes back, since one script writes a
-// record and its place on the list, and an id is used once.
+// record and its place on the list, and an ID is used once.
 func (s *Engine) prune(ctx context.Context, tag string) error {
 	list := s.listKey(tag)
 	replies, err := s.look(ctx, list, transport.Command{"ZRANGE", list, 0, -1})

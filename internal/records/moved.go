@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// # An id that has moved
+// # An ID that has moved
 //
-// The tombstone of an id that Renew has moved names its successor, behind the time of the move:
+// The tombstone of an ID that Renew has moved names its successor, behind the time of the move:
 //
 //	{"v":2,"s":"<revision>","gone":<Unix ms>,"to":"<id>"}
 //
@@ -20,15 +20,15 @@ import (
 // The tombstone is written when the successor is stored. A successor is no secret that opens a session, but
 // only the code that knows why a visitor may be led there may follow it: see package middleware.
 
-// ErrMoved: the session has got another id. It is also an [ErrGone], since this id is gone.
+// ErrMoved: the session has got another ID. It is also an [ErrGone], since this ID is gone.
 var ErrMoved error = new(Moved)
 
-// A Moved is the error of an id that a Renew has moved to another id less than a minute ago. It is an [ErrMoved].
+// A Moved is the error of an ID that a Renew has moved to another ID less than a minute ago. It is an [ErrMoved].
 type Moved struct {
-	To string // the new id; "" if the tombstone is sealed with an unknown key
+	To string // the new ID; "" if the tombstone is sealed with an unknown key
 }
 
-func (m *Moved) Error() string { return "session has got another id" }
+func (m *Moved) Error() string { return "session has got another ID" }
 
 // Is makes errors.Is find ErrMoved and ErrGone.
 func (m *Moved) Is(target error) bool { return target == ErrMoved || target == ErrGone }
@@ -38,7 +38,7 @@ const (
 	sealedToMark = `,"sealed":"`
 )
 
-// nameSuccessor returns the part of a tombstone that names the new id of the session with this box.
+// nameSuccessor returns the part of a tombstone that names the new ID of the session with this box.
 func nameSuccessor(b *box, to string) []byte {
 	if b == nil || b.ring.writePlain {
 		return append(append([]byte(toMark), to...), '"')
@@ -48,7 +48,7 @@ func nameSuccessor(b *box, to string) []byte {
 	return append(base64.RawURLEncoding.AppendEncode([]byte(sealedToMark), sealed), '"')
 }
 
-// whyGone returns the error of an id with this tombstone: a *Moved or ErrGone.
+// whyGone returns the error of an ID with this tombstone: a *Moved or ErrGone.
 //
 // A tombstone may outlive its minute: a plain read extends the time to live of whatever it reads, and its request may
 // end before that is undone. So if it has more than a minute left, the time of the move counts, by Redis's clock, as now

@@ -9,7 +9,7 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// A request with an id that Renew has moved learns the new id, within a minute. An id that was ended otherwise
+// A request with an ID that Renew has moved learns the new ID, within a minute. An ID that was ended otherwise
 // leads nowhere.
 func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 			// A process with other keys does not know it. A successor that was not sealed may be an intruder's.
 			stranger := onPool(s.Pool(t, 8), encrypted(oldKey))
 			_, lost := stranger.Load(t.Context(), theID, Terms{})
-			wantMessage(t, lost, []string{"another id"})
+			wantMessage(t, lost, []string{"another ID"})
 			var moved *Moved
 			if !errors.As(lost, &moved) || moved.To != "" {
 				t.Errorf("without the key the error is %v, with %+v", lost, moved)
@@ -53,7 +53,7 @@ func TestAMovedIDNamesItsSuccessor(t *testing.T) {
 	}
 }
 
-// An id that has moved leads to its successor for a minute, even if its tombstone lives longer: a plain read has
+// An ID that has moved leads to its successor for a minute, even if its tombstone lives longer: a plain read has
 // extended the tombstone, and the request may end before that is undone.
 func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
@@ -76,7 +76,7 @@ func TestATombstoneThatOutlivesItsMinuteLeadsNowhere(t *testing.T) {
 		_, err := st.Load(t.Context(), theID, terms)
 		wantError(t, "Load after a minute", err, ErrGone)
 		if _, moved := errors.AsType[*Moved](err); moved {
-			t.Error("the id still has a successor")
+			t.Error("the ID still has a successor")
 		}
 	})
 }

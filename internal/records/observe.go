@@ -194,7 +194,7 @@ func (s *Engine) swept(key string) {
 	}
 }
 
-// idOfLock returns the public id of the session whose lock has this key.
+// idOfLock returns the public ID of the session whose lock has this key.
 func (s *Engine) idOfLock(key string) string {
 	tag, rest, _ := strings.Cut(strings.TrimPrefix(key, s.options.Prefix+"{"), "}")
 	if own, ofUser := strings.CutPrefix(strings.TrimSuffix(rest, ".lock"), ":"); ofUser {

@@ -24,8 +24,8 @@ func TestDemotedServerIsUnavailable(t *testing.T) {
 		"Load":   func(id string) error { _, err := st.Load(t.Context(), id, Terms{}); return err },
 		"Create": func(id string) error { return st.Create(t.Context(), id, []byte("x"), Terms{}) },
 	} {
-		wantError(t, what+" of a known id", try(theID), ErrUnavailable)
-		wantError(t, what+" of an unknown id", try(newID), ErrUnavailable)
+		wantError(t, what+" of a known ID", try(theID), ErrUnavailable)
+		wantError(t, what+" of an unknown ID", try(newID), ErrUnavailable)
 	}
 }
 

@@ -19,7 +19,7 @@ type Record struct {
 	Created time.Time // when the session began, to the millisecond
 	Own     *Times    // its own timeouts; nil: it has none
 	// User is the user of the session. Device is what the user's list shows about the device on which the
-	// session began. Both are "" if the session's id has no tag; see Tag.
+	// session began. Both are "" if the session's ID has no tag; see Tag.
 	User, Device string
 	// Content replaces Data, which is nil then, if another Hold of this process has just saved the record: a
 	// content that was not encoded need not be decoded. See Encoded.
@@ -63,11 +63,11 @@ func (e encoded) AppendTo(b []byte) []byte { return append(b, e...) }
 // Before the data come the session's own timeouts, if it has any (see timeouts.go), and before these the
 // epoch of a user's session (see user_record.go).
 //
-// An id that was ended has a tombstone:
+// An ID that was ended has a tombstone:
 //
 //	{"v":2,"s":"<revision>","gone":<Unix ms>}
 //
-// If the id has moved, the tombstone also names the new id: see moved.go. For encrypted records see seal.go. Each write
+// If the ID has moved, the tombstone also names the new ID: see moved.go. For encrypted records see seal.go. Each write
 // has a new revision: 16 letters and digits. Another format must have another v, at the same place. A process that does
 // not know a format refuses the record instead of guessing, and says whether the format is a later one.
 //

@@ -35,13 +35,13 @@ type Encryption struct {
 // The size has 2 bytes. It is the number of bytes between it and the second nonce.
 //
 // The data are sealed with AES-256-GCM. Each session has its own key, which HKDF derives from one of Keys and
-// the session's key in Redis. So a record is useless under another id or prefix, and the number of random
+// the session's key in Redis. So a record is useless under another ID or prefix, and the number of random
 // nonces that is safe with one key, 2^32, is never reached. All that stands before the ciphertext is
 // authenticated, except the epoch of a user's session. So a session cannot be made to last longer, and its
 // revision cannot be given to other data. (Authenticating the epoch would not keep an attacker from bringing
 // a session back: with the right to write to Redis, the mark can be changed as well.)
 //
-// The key id names one of Keys, and only that key is tried. The options alone decide whether plain data are
+// The key ID names one of Keys, and only that key is tried. The options alone decide whether plain data are
 // accepted, never a record.
 const (
 	plainMark  = `,"d":`
@@ -60,7 +60,7 @@ type keyring struct {
 }
 
 type master struct {
-	id string // the key id, derived from the key
+	id string // the key ID, derived from the key
 	// derive returns the AEAD of the session with this key in Redis. derive is a closure because it holds the
 	// master key: what prints a master cannot look into a closure.
 	derive func(key string) cipher.AEAD
@@ -108,7 +108,7 @@ func (u *UnknownKey) Error() string {
 // Unwrap returns ErrCorrupt.
 func (u *UnknownKey) Unwrap() error { return ErrCorrupt }
 
-// KeyID returns the id of a key of Options.Encryption, by which a record names the key that it is sealed with. The id
+// KeyID returns the ID of a key of Options.Encryption, by which a record names the key that it is sealed with. The ID
 // does not give the key away.
 func KeyID(key []byte) (string, error) {
 	m, err := newMaster(key)
@@ -147,7 +147,7 @@ func newMaster(key []byte) (master, error) {
 	}, newTagger(tagKey)}, err
 }
 
-// find returns the master with this key id, or nil.
+// find returns the master with this key ID, or nil.
 func (k *keyring) find(id []byte) *master {
 	for i := range k.masters {
 		if k.masters[i].id == string(id) {

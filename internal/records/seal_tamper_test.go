@@ -21,11 +21,11 @@ func tampered(t testing.TB) map[string][]byte {
 	head := len(record) - sealBytes - len(data) - 1
 	edit := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(record)) }
 	return map[string][]byte{
-		"moved to another id":  Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, encrypted(newKey), newID)),
+		"moved to another ID":  Record{Data: []byte(data), Created: born, revision: theRevision}.text(boxOf(t, encrypted(newKey), newID)),
 		"under another prefix": sealed(t, otherPrefix, data),
 		"an unknown key":       sealed(t, encrypted(oldKey), data),
 		"not sealed":           formatRecord(theRevision, born, []byte(data)),
-		"only a key id":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
+		"only a key ID":        edit(func(b []byte) []byte { return append(b[:head+keyIDBytes], '}') }),
 		"nothing at all":       edit(func(b []byte) []byte { return append(b[:head], '}') }),
 		"longer":               edit(func(b []byte) []byte { return append(b[:len(b)-1], "x}"...) }),
 		"an end of its own":    edit(func(b []byte) []byte { return slices.Insert(b, head-len(sealedMark), []byte(`,"u":2000000000000`)...) }),

@@ -97,7 +97,7 @@ func TestDataLeaveTheProcessSealed(t *testing.T) {
 		must(t, h.Renew(ctx, newID, []byte(secret+"5")))
 		want(newID, secret+"5")
 		_, err := st.Load(ctx, theID, Terms{})
-		wantError(t, "Load of the old id", err, ErrGone)
+		wantError(t, "Load of the old ID", err, ErrGone)
 
 		sent := p.Commands()
 		for _, c := range sent {

@@ -63,7 +63,7 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// A commit that ends the session, or gives it a new id, fails likewise. A logout may show the write that it
+// A commit that ends the session, or gives it a new ID, fails likewise. A logout may show the write that it
 // follows. So it fails with that write, even if another request ended the session before either was stored: no
 // response may show what is not stored.
 func TestFailedEnd(t *testing.T) {

@@ -75,7 +75,7 @@ func TestReleaseLeavesNoTrace(t *testing.T) {
 		"too large": {func(ctx context.Context, h *Hold) error {
 			return h.Save(ctx, []byte(strings.Repeat("x", DefaultMaxBytes)))
 		}, ErrTooLarge},
-		"renewed to a known id": {func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("lost")) }, ErrCorrupt},
+		"renewed to a known ID": {func(ctx context.Context, h *Hold) error { return h.Renew(ctx, newID, []byte("lost")) }, ErrCorrupt},
 	} {
 		t.Run(name, atDesk(patient, func(t *testing.T, d *desk) {
 			d.Do(t, "SET", newRecord, "another's")

@@ -118,7 +118,7 @@ type Times struct {
 	Until time.Time
 }
 
-// renewed returns the timeouts that a session keeps when a login gives it a new id.
+// renewed returns the timeouts that a session keeps when a login gives it a new ID.
 func (o *Times) renewed() *Times {
 	if o == nil || o.Until.IsZero() {
 		return nil

@@ -137,7 +137,7 @@ func TestOnlyItsOwnEndEndsARememberedSession(t *testing.T) {
 	})
 }
 
-// Create and a hold store the timeouts that they are given. With a new id, a session keeps Until, and loses a
+// Create and a hold store the timeouts that they are given. With a new ID, a session keeps Until, and loses a
 // guest's idle timeout.
 func TestOwnTimesAreStored(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {

@@ -11,10 +11,10 @@ import (
 // # Unclaimed sessions
 //
 // The response to a login may be lost, or a second click may make the browser drop it. Then the session is on the
-// user's list, but nobody has its cookie. So a user's session is unclaimed until a request comes with its id for the
+// user's list, but nobody has its cookie. So a user's session is unclaimed until a request comes with its ID for the
 // first time. An unclaimed session gives way
 //
-//   - to a login of the same user that comes with the moved id from which the session was made: see [Login];
+//   - to a login of the same user that comes with the moved ID from which the session was made: see [Login];
 //   - to any login of its user that MaxSessions would otherwise refuse, or for which it would end another session.
 //
 // A session that gives way does not end at once: of two responses that cross, the browser may keep the cookie of the
@@ -84,7 +84,7 @@ func belowOf(mark, id string) (unclaimed *below) {
 	return unclaimed
 }
 
-// Claim notes that somebody has come back with a session, whose record r was read before, and returns the ids of the
+// Claim notes that somebody has come back with a session, whose record r was read before, and returns the IDs of the
 // sessions that gave way to it: they have ended now. The error wraps [ErrGone] if the session itself has ended, or
 // [ErrUnavailable]: then the session may have been claimed.
 func (s *Engine) Claim(ctx context.Context, id string, r Record) (ended []string, err error) {

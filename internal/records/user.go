@@ -14,7 +14,7 @@ import (
 
 // # The sessions of a user
 //
-// A session that a user has logged in to has a public id of two parts, TAG.ID. The tag stands for the user, and
+// A session that a user has logged in to has a public ID of two parts, TAG.ID. The tag stands for the user, and
 // chooses the slot of a cluster. So everything of a user is in one slot:
 //
 //	<prefix>{TAG}:ID     the record; the lock and the queue with .lock and .lock.queue
@@ -52,7 +52,7 @@ var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", Ma
 // ErrTooManySessions: the user has as many sessions as [Terms].MaxSessions allows.
 var ErrTooManySessions = errors.New("the user has too many sessions")
 
-// Tag returns the prefix of the ids of the user's new sessions. An id is the tag in base64url, 16 characters,
+// Tag returns the prefix of the IDs of the user's new sessions. An ID is the tag in base64url, 16 characters,
 // a dot, and 11 more characters, 66 bits. Ids are short because Redis hashes and compares the keys a dozen
 // times for a request: with twice the length a request costs Redis 4 % more.
 func (s *Engine) Tag(user string) [tagBytes]byte { return s.tags(user)[0] }
@@ -75,7 +75,7 @@ func (s *Engine) tags(user string) (tags [][tagBytes]byte) {
 	return tags
 }
 
-// Finds reports whether ListUser and EndUser look at the list that has the user's session with this id. A session stays
+// Finds reports whether ListUser and EndUser look at the list that has the user's session with this ID. A session stays
 // on the list of the key with which it began, also if it was saved with another one.
 func (s *Engine) Finds(user, id string) bool {
 	tag, _, _ := cutTag(id)
@@ -102,7 +102,7 @@ func alive(mark string, keys sessionKeys, epoch string) bool {
 	return IsAlive(mark, record[strings.LastIndexByte(record, ':')+1:], epoch)
 }
 
-// IsAlive reports whether the session of a user with this id, without the tag, and this epoch is alive according to
+// IsAlive reports whether the session of a user with this ID, without the tag, and this epoch is alive according to
 // the user's mark.
 func IsAlive(mark, own, epoch string) bool {
 	return epoch != "" && strings.HasPrefix(mark, epoch) || strings.Contains(mark, " "+own)

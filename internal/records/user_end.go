@@ -22,9 +22,9 @@ func (s *Engine) End(ctx context.Context, id string) error {
 	return failed("ending", id, s.endSession(ctx, id))
 }
 
-// EndPresent is like End. But if the session has got a new id less than a minute ago, EndPresent ends it under the id
-// that it has now, unless it is another user's by then: whoever ends a device of a user has its id from a list, and a
-// Renew may have crossed. It returns that id. t needs a Lifetime. All its round trips take no longer than one may.
+// EndPresent is like End. But if the session has got a new ID less than a minute ago, EndPresent ends it under the ID
+// that it has now, unless it is another user's by then: whoever ends a device of a user has its ID from a list, and a
+// Renew may have crossed. It returns that ID. t needs a Lifetime. All its round trips take no longer than one may.
 func (s *Engine) EndPresent(ctx context.Context, id string, t Terms) (ended string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
@@ -66,9 +66,9 @@ func (s *Engine) endSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// EndUser ends all sessions of a user except those with the ids in except, at once and in one round trip,
-// even if requests hold them; see [Engine.End]. It returns the ids that were on the list. Some of these
-// sessions may have expired before. After a broken connection, the ids may be fewer than were ended. It is no
+// EndUser ends all sessions of a user except those with the IDs in except, at once and in one round trip,
+// even if requests hold them; see [Engine.End]. It returns the IDs that were on the list. Some of these
+// sessions may have expired before. After a broken connection, the IDs may be fewer than were ended. It is no
 // error if the user has no sessions. If the error wraps [ErrUnavailable], the sessions may have been ended
 // nevertheless, and EndUser can be called again. Sessions that begin after EndUser has returned are not
 // ended, even if the command is done late or twice. But after an error it may still be done within

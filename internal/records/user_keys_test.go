@@ -88,7 +88,7 @@ func TestARenewToAnotherKeyDoesNotOutliveTheEnd(t *testing.T) {
 				wantListed(t, to, "ann")
 				wantOver(t, to, id)
 				if _, err := to.Load(t.Context(), next, Terms{}); err == nil {
-					t.Errorf("with options %d the session is alive under its new id", i)
+					t.Errorf("with options %d the session is alive under its new ID", i)
 				}
 			}
 		}))

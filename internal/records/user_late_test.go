@@ -81,7 +81,7 @@ func TestARenewIsNotRefused(t *testing.T) {
 	})
 }
 
-// Sessions change during ListUser. A session that gets new ids is listed once, by the last id. A session that is
+// Sessions change during ListUser. A session that gets new IDs is listed once, by the last ID. A session that is
 // ended is not listed.
 func TestListUserWhileSessionsChange(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
@@ -96,7 +96,7 @@ func TestListUserWhileSessionsChange(t *testing.T) {
 			want   []string
 		}{
 			"nothing": {func(int) {}, []string{a, b}},
-			"a new id at each reading": {func(n int) {
+			"a new ID at each reading": {func(n int) {
 				if n < len(ids)-1 {
 					wantError(t, "Renew", takeID(t, other, ids[n]).Renew(t.Context(), ids[n+1], []byte("1")), nil)
 				}

@@ -22,8 +22,8 @@ type Listed struct {
 
 // ListUser shows only what stands at the beginning of a record, so it reads listedBytes of each record,
 // whatever its size. One round trip reads only shownAtOnce sessions, some 10 KB, since the round trips of
-// other requests wait behind it, on its connection and in Redis. Sessions that have begun or got a new id
-// meanwhile are looked up in up to listRounds more rounds. A session can be left out only if it gets a new id
+// other requests wait behind it, on its connection and in Redis. Sessions that have begun or got a new ID
+// meanwhile are looked up in up to listRounds more rounds. A session can be left out only if it gets a new ID
 // during each of these.
 //
 // The longest beginning of a record, with all timeouts and a sealed device of MaxDevice, has 401 bytes.
@@ -55,12 +55,12 @@ func (s *Engine) ListUser(ctx context.Context, user string, t Terms) ([]Listed, 
 }
 
 // listTag reads the list once more behind the last records. By then a Renew may have given a session another
-// id. That id is looked up, too, so that no session is left out that is alive all the time. A session that is
+// ID. That ID is looked up, too, so that no session is left out that is alive all the time. A session that is
 // no longer on the list was ended.
 //
 // All commands are plain, so that a program with only the right to read can list. If replies change places,
 // the result may lack sessions, or show the expiry of others. It never shows the session of another user: a
-// record is bound to its key, and the ids on another user's list lead to no key of this user.
+// record is bound to its key, and the IDs on another user's list lead to no key of this user.
 func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []Listed, _ error) {
 	list, mark := s.listKey(tag), s.markKey(tag)
 	again := []transport.Command{{"GET", mark}, {"ZRANGE", list, 0, -1}}
@@ -99,7 +99,7 @@ func (s *Engine) listTag(ctx context.Context, tag, user string, t Terms) (all []
 	return slices.DeleteFunc(all, func(l Listed) bool { return !current[l.ID] }), nil
 }
 
-// members returns the ids on the list, from the replies to GET of the mark and ZRANGE of the list. It leaves out
+// members returns the IDs on the list, from the replies to GET of the mark and ZRANGE of the list. It leaves out
 // sessions that give way to another one on the list, and that nobody has come back with: a user sees each login
 // once.
 func (s *Engine) members(ctx context.Context, tag string, replies []any) (ids []string, _ error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/a2139e8d/latchkey/locker"
 )
 
-// idOf returns the id of the n-th session of a user.
+// idOf returns the ID of the n-th session of a user.
 func idOf(st *Engine, user string, n int) string {
 	tag := st.Tag(user)
 	return base64.RawURLEncoding.EncodeToString(tag[:]) + fmt.Sprintf(".%011d", n)
@@ -142,7 +142,7 @@ func TestARenewDoesNotOutliveTheEnd(t *testing.T) {
 	})
 }
 
-// A Renew and a logout take the old id off the list.
+// A Renew and a logout take the old ID off the list.
 func TestTheListFollowsRenewAndDestroy(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st := process(t, s)
@@ -230,7 +230,7 @@ func TestListUser(t *testing.T) {
 	})
 }
 
-// The name of a user has 1 to 512 bytes. The id of a user's session has the user's tag.
+// The name of a user has 1 to 512 bytes. The ID of a user's session has the user's tag.
 func TestBadUsers(t *testing.T) {
 	t.Parallel()
 	st := onPool(redistest.Embedded(t).Pool(t, 8), patient)
@@ -277,7 +277,7 @@ func TestWhoComesAfterTheEndDoesNotJoinTheHolder(t *testing.T) {
 	})
 }
 
-// No process could read a record whose user is not the one in the id. So a hold does not save it, and the session stays
+// No process could read a record whose user is not the one in the ID. So a hold does not save it, and the session stays
 // as it was.
 func TestAHoldDoesNotSaveAnotherUser(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {

@@ -18,7 +18,7 @@ func TestNothingOfUsersIsLeft(t *testing.T) {
 		st, ctx := process(t, s), t.Context()
 		for name, become := range map[string]func(h *Hold, id string) error{
 			"it is saved":  func(h *Hold, _ string) error { return h.Save(ctx, []byte("2")) },
-			"a new id":     func(h *Hold, _ string) error { return h.Renew(ctx, idOf(st, "ann", 9), []byte("2")) },
+			"a new ID":     func(h *Hold, _ string) error { return h.Renew(ctx, idOf(st, "ann", 9), []byte("2")) },
 			"a logout":     func(h *Hold, _ string) error { return h.Destroy(ctx) },
 			"End":          func(h *Hold, id string) error { h.Release(ctx); return st.End(ctx, id) },
 			"EndUser":      func(h *Hold, id string) error { h.Release(ctx); _, err := st.EndUser(ctx, "ann"); return err },

@@ -185,7 +185,7 @@ func TestAKeyThatWasCopied(t *testing.T) {
 	})
 }
 
-// newOr returns the id under which a replaced session goes on.
+// newOr returns the ID under which a replaced session goes on.
 func newOr(same bool, id string) string {
 	if same {
 		return id

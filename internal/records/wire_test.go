@@ -9,8 +9,8 @@ import (
 	"github.com/a2139e8d/latchkey/internal/redistest"
 )
 
-// P10, P14: each operation costs one round trip, except Renew, which has two ids, the list of a user, and the
-// take of an id without a session. A user's session costs as many as a guest's.
+// P10, P14: each operation costs one round trip, except Renew, which has two IDs, the list of a user, and the
+// take of an ID without a session. A user's session costs as many as a guest's.
 func TestRequests(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *redistest.Server) {
 		st, p := tapped(t, s, patient)
@@ -45,10 +45,10 @@ func TestRequests(t *testing.T) {
 				{"SaveLoaded", 1, func() error { _, err := st.SaveLoaded(ctx, id(1), read, text("4"), Terms{}); return err }, nil},
 				{"Take", 1, takes(id(1), Terms{}), nil},
 				{"Renew", 2, func() error { return h.Renew(ctx, id(2), []byte("5")) }, nil},
-				{"Take of an ended id", 2, takes(id(1), Terms{}), ErrGone},
+				{"Take of an ended ID", 2, takes(id(1), Terms{}), ErrGone},
 				{"Take", 1, takes(id(2), Terms{}), nil},
 				{"Destroy", 1, func() error { return h.Destroy(ctx) }, nil},
-				{"Take of an unknown id", 2, takes(id(3), Terms{}), ErrNotFound},
+				{"Take of an unknown ID", 2, takes(id(3), Terms{}), ErrNotFound},
 			} {
 				p.Forget()
 				wantError(t, step.name, step.do(), step.want)

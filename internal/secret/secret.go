@@ -1,5 +1,5 @@
 // Package secret holds what a visitor proves to own a session with, and derives
-// the session's public id from it.
+// the session's public ID from it.
 package secret
 
 import (
@@ -14,9 +14,9 @@ import (
 // A Secret is 256 random bits, which exist in the visitor's cookie and nowhere
 // else. Stores and logs only ever see its [Secret.ID].
 //
-// Printing a Secret prints its public id; where fmt does not ask the Secret, as
+// Printing a Secret prints its public ID; where fmt does not ask the Secret, as
 // in an unexported field, it finds an address and not the bits. Secrets cannot
-// be compared with ==; compare their ids.
+// be compared with ==; compare their IDs.
 type Secret struct {
 	reveal func() [sha256.Size]byte // a closure, since printers cannot look into one
 }
@@ -48,11 +48,11 @@ func (s Secret) Bytes() []byte {
 	return bits[:]
 }
 
-// ID returns the public id: the first 128 bits of the secret's SHA-256, as 22 characters of
+// ID returns the public ID: the first 128 bits of the secret's SHA-256, as 22 characters of
 // base64url. It names the session without giving access to it. Half of the hash is enough: of a
-// billion random secrets two have the same id with a probability of 10^-21. Only who has a signing key
-// can choose a secret, and to find one with a given id takes 2^128 hashes. (For a session of a user,
-// of whose id package middleware takes the first half, it takes 2^66: see SECURITY.md there.)
+// billion random secrets two have the same ID with a probability of 10^-21. Only who has a signing key
+// can choose a secret, and to find one with a given ID takes 2^128 hashes. (For a session of a user,
+// of whose ID package middleware takes the first half, it takes 2^66: see SECURITY.md there.)
 func (s Secret) ID() string {
 	id, _ := IDOf(s.Bytes()) // which has the right size
 	return id
@@ -70,5 +70,5 @@ func IDOf(b []byte) (string, error) {
 	return string(text[:]), nil
 }
 
-// Format writes the public id, whatever the verb.
+// Format writes the public ID, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.ID()) }

@@ -188,7 +188,7 @@ func (st *Site) record(doing string, c *http.Client) string {
 	return keyOf(st.id(doing, c))
 }
 
-// id returns the id of the client's session, which must have one.
+// id returns the ID of the client's session, which must have one.
 func (st *Site) id(doing string, c *http.Client) string {
 	st.tb.Helper()
 	id := st.find(c)
@@ -198,7 +198,7 @@ func (st *Site) id(doing string, c *http.Client) string {
 	return id
 }
 
-// find returns the id of the first of the client's cookies that leads to a session, or of the first, or "".
+// find returns the ID of the first of the client's cookies that leads to a session, or of the first, or "".
 func (st *Site) find(c *http.Client) (found string) {
 	for _, cookie := range st.cookiesOf(c) {
 		id, ok := st.cookies.ID(cookie.Value)

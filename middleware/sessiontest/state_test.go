@@ -93,7 +93,7 @@ func TestTokenOfAUser(t *testing.T) {
 	wantUser("")
 }
 
-// Session follows what handlers do: values, a new id at the login, and the end.
+// Session follows what handlers do: values, a new ID at the login, and the end.
 func TestSessionIsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	st := served(t, middleware.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// stream sends a line with the session's public id, and stays. When its context ends, it sends a line with the cause.
+// stream sends a line with the session's public ID, and stays. When its context ends, it sends a line with the cause.
 // Without a session it is refused.
 func stream(w http.ResponseWriter, r *http.Request, s *session.Session) {
 	if s.IsNew() {
@@ -26,7 +26,7 @@ func stream(w http.ResponseWriter, r *http.Request, s *session.Session) {
 	fmt.Fprintln(w, context.Cause(r.Context()))
 }
 
-// end ends the session with a public id. It also succeeds if the session has ended already, since an earlier
+// end ends the session with a public ID. It also succeeds if the session has ended already, since an earlier
 // response may have been lost.
 func end(s *middleware.Sessions) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -75,12 +75,12 @@ func TestCheckOfEndings(t *testing.T) {
 		"moved meanwhile, and ended as well": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{one(10, 12)}, ""},
 		"moved meanwhile, and goes on":       {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{one(10, 12)}, over},
 
-		"a new id that was ended":           {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
-		"a new id escapes":                  {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},
-		"a new id of the one is spared":     {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, ""},
-		"a new id of the one is not spared": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "S")}, ""},
-		"a new id long before":              {begun.write(5, 8, 1).but(sealed(6)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, over},
-		"a new id afterwards":               {begun.write(40, 50, 1).but(renews).look(60, 62).but(inT), []Ending{all(10, 12, "S")}, there},
+		"a new ID that was ended":           {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "")}, ""},
+		"a new ID escapes":                  {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "")}, over},
+		"a new ID of the one is spared":     {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"a new ID of the one is not spared": {begun.write(5, 15, 1).but(sealed(9)).but(renews).look(30, 32).but(inT), []Ending{all(10, 12, "S")}, ""},
+		"a new ID long before":              {begun.write(5, 8, 1).but(sealed(6)).but(renews).look(30, 32, 1, 2).but(inT), []Ending{all(10, 12, "S")}, over},
+		"a new ID afterwards":               {begun.write(40, 50, 1).but(renews).look(60, 62).but(inT), []Ending{all(10, 12, "S")}, there},
 
 		"somebody else's": {begun.look(30, 32, 1).but(func(r *Request) { r.User = "bob" }), nil, "a session is its user's"},
 		"an end is slow":  {begun, []Ending{all(10, 100, "")}, "every wait is bounded"},

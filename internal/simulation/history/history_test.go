@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 		"back from the dead":            {begun.look(10, 12, 1).but(destroys).look(20, 22, 1), "what has ended does not come back"},
 		"back after it was missed":      {begun.look(10, 12, 1).but(destroys).but(unknown).look(20, 22).look(30, 32, 1), "what has ended does not come back"},
 		"a login":                       {begun.write(10, 12, 1).but(renews).look(20, 22, 1, 2).but(inT), ""},
-		"the old id after a login":      {begun.write(10, 12, 1).but(renews).look(20, 22, 1), "what has ended does not come back"},
+		"the old ID after a login":      {begun.write(10, 12, 1).but(renews).look(20, 22, 1), "what has ended does not come back"},
 		"a login that loses":            {begun.write(10, 12, 1).write(13, 14, 1, 2).but(renews).look(20, 22, 1, 2).but(inT), "each visitor sees its own session"},
 		"somebody else's session":       {begun.look(10, 12, 1).but(inT), "each visitor sees its own session"},
 

@@ -12,7 +12,7 @@ func (h *history) crossings() {
 		switch {
 		case !r.Anew: // it may begin no session, whatever has ended
 		case r.Outcome == Answered && (r.Effect == Write || r.Effect == Renew) && h.crosses(r, h.certainlyMoved):
-			h.broken("who crosses a login is refused", with(r), "#%d came with an id that had got a successor, and what it wrote elsewhere is lost to its client", r.Number)
+			h.broken("who crosses a login is refused", with(r), "#%d came with an ID that had got a successor, and what it wrote elsewhere is lost to its client", r.Number)
 		case r.Cause != Gone || h.crosses(r, h.mayBeMoved) || h.barred(r):
 		case r.New || !r.Optimistic && !h.takenAway(r): // otherwise its response had begun, from what it had read before
 			h.broken("nobody is shut out", with(r), "#%d may begin another session, and was refused since its own had ended", r.Number)

@@ -82,7 +82,7 @@ func TestCheckARenewAtTheEndOfTheLifetime(t *testing.T) {
 	}{
 		"at the end":       {begun.write(59_900, 60_000, 1).but(refusal), ""},
 		"before it":        {begun.write(59_900, 59_990, 1).but(refusal), "without faults a refusal has a reason"},
-		"with the id kept": {begun.write(59_900, 60_000, 1).but(unknown), "without faults a refusal has a reason"},
+		"with the ID kept": {begun.write(59_900, 60_000, 1).but(unknown), "without faults a refusal has a reason"},
 	} {
 		t.Run(name, func(t *testing.T) { judge(t, minute, tt.story, tt.broken) })
 	}

@@ -39,8 +39,8 @@ func TestCheckOfSuccessors(t *testing.T) {
 		"a look does not end it":                {inU(movedMember.look(20, 22).but(member("T")), 30, 32), there},
 		"perhaps a logout, and it is ended":     {inU(out().but(unknown), 30, 32), ""},
 		"perhaps a logout, and it is not ended": {inU(out().but(unknown), 30, 32, 2, 3), ""},
-		"a logout with a guest's id does not":   {moved.look(20, 22).but(logout).look(30, 32).but(member("T")), there},
-		"a logout with both ids ends it, too":   {inU(movedMember.look(20, 22, 1).but(beside("T")).but(logout).but(destroys), 30, 32, 2, 3), ends},
+		"a logout with a guest's ID does not":   {moved.look(20, 22).but(logout).look(30, 32).but(member("T")), there},
+		"a logout with both IDs ends it, too":   {inU(movedMember.look(20, 22, 1).but(beside("T")).but(logout).but(destroys), 30, 32, 2, 3), ends},
 		"a minute later it may stay": {inU(movedMember.look(59_990, 60_022).but(member("T")).but(logout), 60_030, 60_032, 2, 3).
 			but(func(r *Request) { r.Outcome = Refused }), ""},
 

@@ -49,7 +49,7 @@ var breaks = []struct {
 		name:     "a plain take does not know a tombstone",
 		switches: model.Switches{TakeTombstones: true},
 		work:     "dww",
-		want:     "an ended id has come back",
+		want:     "an ended ID has come back",
 	},
 	{
 		name:     "all large records are staged at one key",

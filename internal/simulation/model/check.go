@@ -35,7 +35,7 @@ func (n *step) checkRecord(c *call, before, after *view) {
 	}
 	switch {
 	case before.gone:
-		n.breaks("an ended id has come back, or was forgotten")
+		n.breaks("an ended ID has come back, or was forgotten")
 	case c.kind != commit && c.kind != save, after.there && (after.stamp != c.stamp || after.gone != (c.form == tombstone)):
 		n.breaks("the record is not what was to be written")
 	case before.stamp != c.base, before.chain != c.on:

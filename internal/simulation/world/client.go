@@ -142,7 +142,7 @@ func title(r plan.Request) string {
 // the same as before there were navigations.
 func navigates(r plan.Request) bool { return r.Number%3 == 0 }
 
-// renews reports whether the handler gives the session a new id.
+// renews reports whether the handler gives the session a new ID.
 func renews(r plan.Request) bool {
 	return r.Action == plan.Renew || r.Action == plan.Login || r.Action == plan.EndOthers && r.Number%4 == 2
 }

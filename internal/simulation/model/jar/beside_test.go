@@ -36,7 +36,7 @@ func TestAnEndAllElsewhereOvertakesWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// For a minute, a background write with a moved id is refused. After that the id counts as unknown.
+// For a minute, a background write with a moved ID is refused. After that the ID counts as unknown.
 func TestAMovedIDIsForgottenAfterAMinute(t *testing.T) {
 	m := newWorld(rules{}, NoLimit, Member, "renew write write")
 	s := carryOut(m, step{Send, 0}, step{Send, 1}, step{Send, 2}, step{Open, 0}, step{Commit, 0}, step{Open, 1}, step{Commit, 1},

@@ -20,7 +20,7 @@ func (m *world) commit(s *state, i int) {
 	}
 }
 
-// isLate reports whether a background request must not change a guest's session, or begin one: an id that
+// isLate reports whether a background request must not change a guest's session, or begin one: an ID that
 // came with it has moved, so its client is about to have the new cookie. A navigation is never late.
 func (m *world) isLate(s *state, q *request, w work) bool {
 	switch {
@@ -47,7 +47,7 @@ func (m *world) write(s *state, i int) {
 	}
 }
 
-// renew gives the session another id. If nothing is stored, nothing begins.
+// renew gives the session another ID. If nothing is stored, nothing begins.
 func (m *world) renew(s *state, q *request) {
 	switch {
 	case q.moved.member != none:
@@ -59,7 +59,7 @@ func (m *world) renew(s *state, q *request) {
 	}
 }
 
-// move gives the session of a request another id, with which nobody has come back yet.
+// move gives the session of a request another ID, with which nobody has come back yet.
 func (m *world) move(s *state, q *request) {
 	from := &s.sessions[q.session]
 	from.life = hasMoved
@@ -67,7 +67,7 @@ func (m *world) move(s *state, q *request) {
 	m.set(s, q, from.to)
 }
 
-// remember gives the session another end, and its cookie with it. The session of a user gets another id. An
+// remember gives the session another end, and its cookie with it. The session of a user gets another ID. An
 // empty session is not stored, so it has no effect there.
 func (m *world) remember(s *state, q *request) {
 	switch {
@@ -81,7 +81,7 @@ func (m *world) remember(s *state, q *request) {
 	}
 }
 
-// logout ends the session, and the one that a moved member's id has become. A moved guest's id ends nothing:
+// logout ends the session, and the one that a moved member's ID has become. A moved guest's ID ends nothing:
 // it may be an attacker's, who has planted the cookie. The response deletes the cookies that came.
 func (m *world) logout(s *state, q *request) {
 	isLive := s.lifeOf(q.session) == live

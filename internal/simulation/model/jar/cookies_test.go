@@ -15,16 +15,16 @@ var onlyOne = []struct {
 	{"a write begins a guest's session", Nothing, "write", none, ok, cookies{0, keep}},
 	{"a write with a dead member's cookie begins a guest's session", Dead, "write", none, ok, cookies{1, keep}},
 	{"a write with a dead member's cookie is in the guest's session", DeadAndGuest, "write", 1, ok, cookies{keep, keep}},
-	{"a background write with a moved id is refused, also beside a guest's cookie", MovedAndGuest, "write", 2, conflict, cookies{keep, keep}},
-	{"a navigation with a moved id is in the guest's session", MovedAndGuest, "write-nav", 2, ok, cookies{keep, keep}},
-	{"a Renew with a moved id is refused, also beside a guest's cookie", MovedAndGuest, "renew", 2, conflict, cookies{keep, keep}},
-	{"a Remember with a moved id is refused, also beside a guest's cookie", MovedAndGuest, "remember", 2, conflict, cookies{keep, keep}},
+	{"a background write with a moved ID is refused, also beside a guest's cookie", MovedAndGuest, "write", 2, conflict, cookies{keep, keep}},
+	{"a navigation with a moved ID is in the guest's session", MovedAndGuest, "write-nav", 2, ok, cookies{keep, keep}},
+	{"a Renew with a moved ID is refused, also beside a guest's cookie", MovedAndGuest, "renew", 2, conflict, cookies{keep, keep}},
+	{"a Remember with a moved ID is refused, also beside a guest's cookie", MovedAndGuest, "remember", 2, conflict, cookies{keep, keep}},
 	{"a login deletes the guest's cookie, even if none came", Nothing, "ann", none, ok, cookies{drop, 0}},
 	{"a login begins from the guest's session beside a dead member's cookie", DeadAndGuest, "ann", 1, ok, cookies{drop, 2}},
 	{"a Renew makes a guest a member", Guest, "renew", 0, ok, cookies{drop, 1}},
 	{"a Renew begins nothing", Nothing, "renew", none, ok, cookies{keep, keep}},
 	{"a Remember sets the guest's cookie again", Guest, "remember", 0, ok, cookies{0, keep}},
-	{"a Remember gives a user's session another id", Member, "remember", 0, ok, cookies{drop, 1}},
+	{"a Remember gives a user's session another ID", Member, "remember", 0, ok, cookies{drop, 1}},
 	{"a logout deletes a dead cookie, too", DeadAndGuest, "logout", 1, ok, cookies{drop, drop}},
 	{"a logout deletes no cookie that did not come", Guest, "logout", 0, ok, cookies{drop, keep}},
 }
@@ -48,7 +48,7 @@ func TestWhatAResponseDoesToTheCookies(t *testing.T) {
 	}
 }
 
-// A navigation with a moved id begins a guest's session if the browser has no other session.
+// A navigation with a moved ID begins a guest's session if the browser has no other session.
 func TestANavigationWithAMovedIDBeginsAGuestsSession(t *testing.T) {
 	m := newWorld(rules{}, NoLimit, Member, "ann write write-nav")
 	s := carryOut(m, step{Send, 0}, step{Send, 1}, step{Send, 2}, step{Open, 0}, step{Commit, 0}, step{Open, 1}, step{Commit, 1},

@@ -15,7 +15,7 @@
 // planted a guest's cookie in the browser and keeps a copy.
 //
 // A session is a guest's until Login or Renew, and then a member's. The two have separate cookies. A session
-// is one id: if it gets another id, the model has two sessions, and the first one has moved to the second.
+// is one ID: if it gets another ID, the model has two sessions, and the first one has moved to the second.
 //
 // The server is not the library. It is a few hundred lines (open.go, commit.go, login.go) that follow promise
 // P4. [Random] draws a course with what the server does, for a test that compares the two.

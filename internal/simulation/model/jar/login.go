@@ -1,6 +1,6 @@
 package jar
 
-// login begins a member's session. It has the content of the session that the request has opened, whose id
+// login begins a member's session. It has the content of the session that the request has opened, whose ID
 // moves.
 func (m *world) login(s *state, q *request, u user) {
 	n := session{member: true, user: u}
@@ -38,7 +38,7 @@ func (m *world) login(s *state, q *request, u user) {
 	m.set(s, q, id)
 }
 
-// replace decides whether the session that a moved id has become gives way to the new login: it does if the
+// replace decides whether the session that a moved ID has become gives way to the new login: it does if the
 // user is the same and nobody has come back with it, since the response with its cookie may have been lost.
 // Then its content goes along.
 func (m *world) replace(s *state, movedID index, n *session) {
@@ -58,8 +58,8 @@ func (m *world) replace(s *state, movedID index, n *session) {
 	}
 }
 
-// endOther ends the session that a moved member's id has become if it is of another user than u: another person
-// has the browser now. A moved guest's id ends nothing, since an attacker may have planted its cookie.
+// endOther ends the session that a moved member's ID has become if it is of another user than u: another person
+// has the browser now. A moved guest's ID ends nothing, since an attacker may have planted its cookie.
 func (s *state) endOther(movedID index, u user) {
 	was := s.successor(movedID)
 	if was != none && s.sessions[was].user != 0 && s.sessions[was].user != u {

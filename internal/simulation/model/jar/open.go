@@ -1,7 +1,7 @@
 package jar
 
 // find returns the session that cookies open: the member's, or the guest's if the member's is dead. It also
-// returns which of their ids have moved. If the member's is live, the guest's is not looked at.
+// returns which of their IDs have moved. If the member's is live, the guest's is not looked at.
 func (m *world) find(s *state, came cookies) (session index, moved cookies) {
 	moved = nobody
 	for _, c := range []struct{ id, moved *index }{{&came.member, &moved.member}, {&came.guest, &moved.guest}} {

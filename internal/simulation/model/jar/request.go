@@ -54,7 +54,7 @@ type status uint8
 
 const (
 	ok       status = iota
-	conflict        // 409: the id has moved or ended
+	conflict        // 409: the ID has moved or ended
 	refused         // 403: RefuseLogin
 )
 
@@ -78,12 +78,12 @@ type request struct {
 	// These count until the commit.
 	came      cookies
 	session   index   // that it has opened, or none
-	moved     cookies // the ids that came and have moved, or none
+	moved     cookies // the IDs that came and have moved, or none
 	overtaken bool    // EndAll was done while its handler ran
 
 	// These count from then on.
 	status status
-	had    bool    // it has opened a session, or came with an id that has moved
+	had    bool    // it has opened a session, or came with an ID that has moved
 	set    cookies // what its response does to the cookies, until it comes or is lost
 }
 

@@ -31,13 +31,13 @@ var breaks = []struct {
 		"renew", refusesOut},
 	{"a login leaves another user's session alone", rules{linger: true}, Member, NoLimit,
 		"bob renew", another},
-	{"a logout does not follow a moved id", rules{linger: true}, Member, NoLimit,
+	{"a logout does not follow a moved ID", rules{linger: true}, Member, NoLimit,
 		"logout renew", stillIn},
-	{"Login keeps a guest's id", rules{loginKeeps: true}, Planted, NoLimit,
+	{"Login keeps a guest's ID", rules{loginKeeps: true}, Planted, NoLimit,
 		"ann mallory-write", stranger},
-	{"a navigation with a moved id is refused", rules{refusePages: true}, Guest, NoLimit,
+	{"a navigation with a moved ID is refused", rules{refusePages: true}, Guest, NoLimit,
 		"ann", noPage},
-	{"Remember keeps a user's id", rules{rememberKeep: true}, Member, NoLimit,
+	{"Remember keeps a user's ID", rules{rememberKeep: true}, Member, NoLimit,
 		"ann remember", undoneByRemember},
 }
 

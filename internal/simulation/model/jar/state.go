@@ -36,23 +36,23 @@ func (s set) has(i int) bool { return s>>i&1 != 0 }
 func (s *set) add(i int)     { *s |= 1 << i }
 func (s *set) drop(i int)    { *s &^= 1 << i }
 
-// A life says what has become of a session's id.
+// A life says what has become of a session's ID.
 type life uint8
 
 const (
 	unborn    life = iota
 	live           // the session can be used
-	hasMoved       // a Login or Renew has given the session another id, less than a minute ago
+	hasMoved       // a Login or Renew has given the session another ID, less than a minute ago
 	ended          // the session has ended otherwise, less than a minute ago
-	forgotten      // the id has moved or ended, and a minute has passed
+	forgotten      // the ID has moved or ended, and a minute has passed
 )
 
-// A session is what is known of one id.
+// A session is what is known of one ID.
 type session struct {
 	life     life
 	member   bool
 	user     user
-	to       index // the id to which it has moved, or none
+	to       index // the ID to which it has moved, or none
 	used     bool  // somebody has come back with it
 	replaces set   // the older sessions that end when somebody first comes back with this one
 	writes   set   // the requests whose writes it has
@@ -87,7 +87,7 @@ func (s *state) begin(n session) index {
 	return index(s.born - 1)
 }
 
-// lifeOf returns what has become of an id. A missing id is like one that is forgotten.
+// lifeOf returns what has become of an ID. A missing ID is like one that is forgotten.
 func (s *state) lifeOf(id index) life {
 	if id < 0 {
 		return forgotten
@@ -110,7 +110,7 @@ func (s *state) endEach(ids set) {
 	}
 }
 
-// successor follows an id that has moved to the session that it has become. It returns none if that session
+// successor follows an ID that has moved to the session that it has become. It returns none if that session
 // has ended.
 func (s *state) successor(id index) index {
 	for s.lifeOf(id) == hasMoved {

@@ -129,7 +129,7 @@ func (s *state) endAll() {
 	}
 }
 
-// pass lets a minute pass. Then nobody knows any more what has become of the ids that have moved or ended.
+// pass lets a minute pass. Then nobody knows any more what has become of the IDs that have moved or ended.
 func (s *state) pass() {
 	s.minute = true
 	for i := range s.sessions {

@@ -12,18 +12,18 @@ package jar
 //   - undoneByOther: two users log in at once. The later login ends the session of the other user, whose response
 //     arrives last. Or one of the logins is done twice, as above.
 //   - undoneByAttacker: an attacker logs in as the same user with the planted cookie, and claims the session.
-//   - undoneSince, shutSince: no browser has the cookie of the id to which another has moved. A login or a page
+//   - undoneSince, shutSince: no browser has the cookie of the ID to which another has moved. A login or a page
 //     still works.
-//   - shutOut: an attacker has moved the planted id. Or the browser has had a moved cookie from the start. Or
-//     the response to a Remember of a session without a user comes last, with an id that has moved meanwhile.
+//   - shutOut: an attacker has moved the planted ID. Or the browser has had a moved cookie from the start. Or
+//     the response to a Remember of a session without a user comes last, with an ID that has moved meanwhile.
 //   - refusesOut: the browser has claimed a session of ann's, and then another response overwrites its cookie: to
 //     an older login, a Renew, or bob's login. Or the attacker has logged in as ann.
 //   - stillIn, another: a Renew of a session of ann's is answered last. A logout, or bob's login, has not ended
-//     that session, since it came more than a minute later with the moved id. Or two logins of ann's were done at
+//     that session, since it came more than a minute later with the moved ID. Or two logins of ann's were done at
 //     once (which needs four requests), and it came with the cookie of the other one.
-//   - writeLost: a Renew has moved the guest's id to a session without a user, and the response is lost. The
+//   - writeLost: a Renew has moved the guest's ID to a session without a user, and the response is lost. The
 //     next login does not know whose session that is, so it leaves the session alone.
-//   - writeAside: beside a login, a write without a cookie, or a navigation with a moved id, begins a guest's
+//   - writeAside: beside a login, a write without a cookie, or a navigation with a moved ID, begins a guest's
 //     session. Or it claims the older session of two logins, and both stay. Or a Renew moves it to a session
 //     without a user.
 var table = []row{

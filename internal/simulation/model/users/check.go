@@ -134,7 +134,7 @@ func (n *step) checkReply(i uint8, c *command, r *reply) {
 	case c.kind == login && r.code == 2 && count(n.view().claimed()&^set(i)) <= int(c.most):
 		n.breaks("%s is told that there are too many sessions, and %v were claimed", name(i), n.view().claimed()&^set(i))
 	case (c.kind == login || c.kind == create) && r.code == 0 && (alive.has(i) || !n.begun.has(i)):
-		n.breaks("%s is told that its id is taken", name(i))
+		n.breaks("%s is told that its ID is taken", name(i))
 	case (c.kind == login || c.kind == create) && r.code == 1 && !n.begun.has(i):
 		n.breaks("%s is told that its session is stored, and it never was", name(i))
 	case c.kind == end && alive.has(c.session):
@@ -177,6 +177,6 @@ func (n *step) checkFinish(i uint8, p phase) {
 		}
 	}
 	if w.renames && alive.has(n.m.of[i]) {
-		n.breaks("%s has a new id, %s, and is alive under the old one", name(n.m.of[i]), name(i))
+		n.breaks("%s has a new ID, %s, and is alive under the old one", name(n.m.of[i]), name(i))
 	}
 }
