@@ -34,18 +34,19 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) 
 
 // Extend makes the lease last for d from now at least, even beyond MaxHold. It never shortens the lease: if d is less
 // than what is left, Extend only asks Redis whether the lock is still held. The timer extends the lease as before. d must be
-// at least 1 ms. The error is [ErrExpired] if the lease had expired and no other holder took the lock, and [ErrLost]
-// if another holder did. After Unlock it is an ErrExpired, too, whoever has the lock. If the outcome is unknown, the
-// error is [ErrUnavailable], and the lease goes on for as long as it lasts.
+// at least 1 ms. The error is [ErrExpired] if the lease had expired and no other holder has the lock, and [ErrLost] if
+// another holder has it. After Unlock it is an ErrExpired, too, whoever has the lock. If the outcome is unknown, the
+// error is [ErrUnavailable], and the lease goes on for as long as it lasts. If ctx has ended, the error is also an
+// ErrUnavailable, and nothing is sent to Redis.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)
 }
 
-// Unlock releases the lock. The error is [ErrExpired] if the lease had expired and no other holder took the
-// lock, and [ErrLost] if another holder did: it may have worked at the same time. Both may be wrong after a
-// broken connection, since the release is repeated then, and may find that the first try has released the lock.
-// With [ErrUnavailable] the lock may stay locked until its lease ends. After an UnlockAfter it is then unknown whether
-// there is a cool-down.
+// Unlock releases the lock. The error is [ErrExpired] if the lease had expired and no other holder has the lock, and
+// [ErrLost] if another holder has it. After either error another holder may have worked at the same time: after an
+// ErrExpired it has released the lock since. Both may be wrong after a broken connection, since the release is repeated
+// then, and may find that the first try has released the lock. With [ErrUnavailable] the lock may stay locked until its
+// lease ends. After an UnlockAfter it is then unknown whether there is a cool-down.
 //
 // A lock is released even if ctx has ended: only Options.Timeout bounds that. Unlock and UnlockAfter end the lease,
 // also if they fail, so Unlock can be deferred. A further call does nothing, and returns what the first call has
@@ -55,6 +56,7 @@ func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too
 // soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long. If an
 // extension reaches Redis after UnlockAfter, the lock stays locked for a lease from then on, unless delay lasts longer.
+// A negative delay is an error, and the lease goes on.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }

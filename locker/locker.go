@@ -75,8 +75,8 @@ var (
 	// ErrLost: the lease expired or its key vanished, and another holder may have the lock by now. The error's
 	// text tells the reason if it is known.
 	ErrLost = lease.ErrLost
-	// ErrExpired: the lease expired, but no other holder has taken the lock since. Or the lease was released, and
-	// cannot be extended.
+	// ErrExpired: the lease expired or its key vanished, and no other holder has the lock now. Another holder may have
+	// had the lock meanwhile, and have released it. Or the lease was released, and cannot be extended.
 	ErrExpired = lease.ErrExpired
 	// ErrForeign: the key holds a value that no lock of this kind has written. The value is left as it is.
 	ErrForeign = lease.ErrForeign

@@ -35,7 +35,7 @@ var (
 	ErrTimeout        = errors.New("lock is still held by another holder")
 	ErrTooManyWaiters = errors.New("too many callers wait for this lock already")
 	ErrLost           = errors.New("lock was lost")
-	ErrExpired        = errors.New("lock expired, and no other holder has taken it")
+	ErrExpired        = errors.New("lock expired, and nobody has it now")
 	ErrForeign        = errors.New("the lock's key belongs to something else")
 	ErrUnavailable    = transport.ErrUnavailable
 )
