@@ -229,6 +229,29 @@ func TestExtendLeavesWithItsContext(t *testing.T) {
 	})
 }
 
+// If the context has ended, Extend sends nothing, although the algorithm might, and the lease goes on. The error does not
+// say that Redis is unavailable. A lease that is over is no less over.
+func TestExtendWithAContextThatHasEnded(t *testing.T) {
+	var f fake
+	withLease(t, &f, Options{Lease: 9 * s}, func(t *testing.T, _ *Locks, l *Lease) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := l.Extend(ctx, time.Hour)
+		if !errors.Is(err, transport.ErrRefused) || !errors.Is(err, context.Canceled) {
+			t.Errorf("Extend returns %v", err)
+		}
+		if text := "locker: extending k: nothing was sent: context canceled"; err == nil || err.Error() != text {
+			t.Errorf("%v, want %q", err, text)
+		}
+		f.wantCalls(t, "Extend", 0)
+		if left := l.Validity(); left != 9*s {
+			t.Errorf("the lease lasts for %v", left)
+		}
+		mustUnlock(t, l)
+		wantError(t, l.Extend(ctx, time.Hour), ErrExpired)
+	})
+}
+
 // Extensions do not overtake one another, so the last one here is also the last one in Redis.
 func TestExtendOneAfterAnother(t *testing.T) {
 	running := 0

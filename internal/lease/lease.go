@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2139e8d/latchkey/internal/excerpt"
 	"github.com/a2139e8d/latchkey/internal/scripting"
 )
 
@@ -133,7 +134,7 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) {
 	}
 	l.mu.Unlock()
 	if over {
-		cancel(why)
+		cancel(l.cause(why))
 	}
 }
 
@@ -145,9 +146,14 @@ func (l *Lease) lose(why error) {
 		close(l.lost)
 	}
 	for _, cancel := range l.onLost {
-		go Tell(cancel, why)
+		go Tell(cancel, l.cause(why))
 	}
 	l.leaveLine()
+}
+
+// cause returns why the lock was lost, for a function passed to OnLost: a program that holds many locks needs the key.
+func (l *Lease) cause(why error) error {
+	return fmt.Errorf("locker: holding %s: %w", excerpt.Of(l.ticket.Key), why)
 }
 
 // leaveLine makes the next caller in line the head, which acquires the lock anew. If the lease no longer owns the key,

@@ -63,6 +63,9 @@ func (l *Lease) extendHeld(ctx context.Context, d time.Duration) (state, error) 
 	if l.state == holding && !l.term.Held(now) { // the alarm is late, as after a pause of the process
 		l.lose(l.term.Overdue(now))
 	}
+	if l.state == holding && ctx.Err() != nil { // an algorithm may send its commands nevertheless
+		return l.state, unsent(ctx)
+	}
 	if l.state == holding {
 		err = l.extend(ctx, l.term.AtLeast(now, d))
 		if l.state == holding && err == nil {
@@ -120,8 +123,14 @@ func (l *Lease) waitForExtension(ctx context.Context) error {
 			l.mu.Lock()
 		case <-done:
 			l.mu.Lock()
-			return fmt.Errorf("%w: %w: %w", ErrUnavailable, transport.ErrRefused, context.Cause(ctx))
+			return unsent(ctx)
 		}
 	}
 	return nil
+}
+
+// unsent is the error of a caller whose ctx has ended before its command was sent. That is no fault of Redis.
+func unsent(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	return worded{fmt.Errorf("%w: %w", transport.ErrRefused, cause), fmt.Sprintf("nothing was sent: %v", cause)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/a2139e8d/latchkey/internal/excerpt"
@@ -78,7 +79,7 @@ func (l *Lease) release(ctx context.Context, token string, held bool, after time
 	switch {
 	case err == nil:
 		return nil
-	case !held:
+	case !held && !strings.HasSuffix(err.Error(), reason(l.why)): // once is enough
 		return fmt.Errorf("locker: releasing %s: %w (%s)", excerpt.Of(key), err, reason(l.why))
 	default:
 		return fmt.Errorf("locker: releasing %s: %w", excerpt.Of(key), err)
