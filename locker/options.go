@@ -10,7 +10,7 @@ import (
 // Options say how to lock. The zero value means the defaults.
 type Options struct {
 	// Lease is how long the lock outlives a holder that was killed. A live holder extends it every third of that
-	// time. Default 10 s, at least 1 ms.
+	// time. Default 10 s, at least 1 ms; with Redlock at least 10 ms.
 	Lease time.Duration
 	// Wait is the longest time to wait for the lock; NoWait is a single try. If a round trip is under way at the end
 	// of that time, it may take an eighth of Timeout more; with Redlock, so may the release after it. If Redis does not

@@ -85,7 +85,7 @@ func (r *Redlock) refuse(err error) {
 // forRedlock returns the options with those defaults that only Redlock has.
 func (o Options) forRedlock() Options {
 	held := o.held()
-	o.Timeout = cmp.Or(o.Timeout, min(max(held/50, 10*time.Millisecond), held/4))
+	o.Timeout = cmp.Or(o.Timeout, max(min(max(held/50, 10*time.Millisecond), held/4), time.Millisecond))
 	o.Backoff = cmp.Or(o.Backoff, Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond})
 	return o
 }

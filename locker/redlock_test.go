@@ -58,6 +58,7 @@ func TestRedlockRefusesBadArguments(t *testing.T) {
 		"Options.Timeout is 26ms, and Lease or MaxHold 100ms: a":   NewRedlock(three, Options{Lease: s / 10, Timeout: 26 * time.Millisecond}),
 		"Options.Timeout is 1s, and Lease or MaxHold 3s: a node":   NewRedlock(three, Options{MaxHold: 3 * s, Timeout: s}),
 		"Options.Lease or MaxHold is 9ms: it must be at least 10m": NewRedlock(three, Options{Lease: 9 * time.Millisecond}),
+		"Options.Lease or MaxHold is 2ms: it must be at least 10m": NewRedlock(three, Options{Lease: 2 * time.Millisecond}), // not that Timeout is wrong
 		"Options.Lease or MaxHold is 8ms: it must be at least 10m": NewRedlock(three, Options{MaxHold: 8 * time.Millisecond}),
 		"Options.Wait is -1s: it must not be negative":             NewRedlock(three, Options{Wait: -s}),
 	} {
