@@ -56,7 +56,7 @@ func (l *Lease) Unlock(ctx context.Context) error { return l.lease.Unlock(ctx) }
 // UnlockAfter is like Unlock, but the lock stays locked for delay: a cool-down, for work that must not be repeated too
 // soon. If the network makes a copy of the command that comes late, the lock stays locked for up to twice as long. If an
 // extension reaches Redis after UnlockAfter, the lock stays locked for a lease from then on, unless delay lasts longer.
-// A negative delay is an error, and the lease goes on.
+// After an error there may be no cool-down. A negative delay is an error, and the lease goes on.
 func (l *Lease) UnlockAfter(ctx context.Context, delay time.Duration) error {
 	return l.lease.UnlockAfter(ctx, delay)
 }
