@@ -92,6 +92,9 @@ var (
 // [ErrTimeout], [ErrTooManyWaiters], [ErrUnavailable] or the cause of ctx's end, and perhaps also [ErrForeign]. With
 // wrong arguments, such as an empty key, it wraps none of them.
 //
+// A round trip ends at ctx's deadline, but is not broken off when ctx is cancelled. Lock then returns when Redis has
+// replied, or when Options.Timeout and perhaps a quarter of it have passed.
+//
 // The lease does not end with ctx. It is not re-entrant: a holder that locks the same key again waits for itself.
 type Locker interface {
 	Lock(ctx context.Context, key string) (*Lease, error)
