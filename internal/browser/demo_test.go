@@ -128,6 +128,32 @@ func TestThePageWithoutRedis(t *testing.T) {
 	}
 }
 
+// A run in another window empties the session that both windows share. The page does not count that as lost: it says
+// that there is no result.
+func TestARunInAnotherWindowIsNoLoss(t *testing.T) {
+	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
+	js[bool](b, `(() => {
+		const send = window.fetch;
+		let sets = 0;
+		window.fetch = async (path, options) => {
+			if (path === 'compare/lock/set' && ++sets === 50) await send('compare/lock/reset', { method: 'POST' });
+			return send(path, options);
+		};
+		return true;
+	})()`)
+	b.click("#fire")
+	b.shows(`body[data-run="failed"]`)
+	if says := text(b, "#status"); !strings.Contains(says, "With the lock: no result (the session was emptied") {
+		t.Errorf("the page says %q", says)
+	}
+	if lost := js[int](b, `document.querySelectorAll('#lock .cell[data-state=lost]').length`); lost > 0 {
+		t.Errorf("the page shows %d as lost with the lock", lost)
+	}
+	if kept := text(b, "#none [data-kept]"); kept == "–" {
+		t.Error("the run without a lock has no result")
+	}
+}
+
 // TestTheSessionCard counts, logs in and logs out.
 func TestTheSessionCard(t *testing.T) {
 	b := openDemo(t, demotest.Start(t).URL, laptopScreen)

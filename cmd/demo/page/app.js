@@ -82,6 +82,10 @@ async function runSide(way, view) {
   // The session and its cookie must exist first: otherwise each of the 100
   // requests would start its own session.
   await ask(`compare/${way}/reset`, 'POST');
+  // All windows of a browser share the session. The run's mark is there before the 100 requests, so no request
+  // overwrites it. If it is missing in the end, somebody else has emptied the session, and nothing can be counted.
+  const mark = `run-${Math.random()}`;
+  await ask(`compare/${way}/set`, 'POST', { name: mark });
 
   let answered = 0;
   let failed = 0;
@@ -108,6 +112,7 @@ async function runSide(way, view) {
   } catch (err) {
     throw new Error(firstError || (err instanceof SyntaxError ? 'the list of kept values is not valid JSON' : err.message));
   }
+  if (!params.has(mark)) throw new Error(firstError || 'the session was emptied meanwhile, perhaps by a run in another window');
   const kept = NAMES.filter((name) => params.has(name)).length;
   // Lost means: the server said ok, and yet the value is gone. A failed
   // request was never promised to be stored, so it stays "failed".
