@@ -51,9 +51,14 @@ func reach(ctx context.Context, at string) error {
 	return nil
 }
 
-// add adds a server.
+// maxIdle is how long a connection may be idle before it is closed.
+const maxIdle = 100 * time.Millisecond
+
+// add adds a server. After a restart of Redis its idle connections are broken, and each would cost a request. So
+// connections stay only from one request of a crowd to the next. Trying an idle one by a PING would not do: while Redis
+// hangs, one request would wait for the time-out of each.
 func (r *server) add(pool *redis.Pool) {
-	pool.MaxActive, pool.MaxIdle, pool.Wait = 64, 64, true
+	pool.MaxActive, pool.MaxIdle, pool.IdleTimeout, pool.Wait = 64, 64, maxIdle, true
 	r.pools = append(r.pools, pool)
 }
 

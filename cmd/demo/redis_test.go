@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
 	"github.com/a2139e8d/latchkey/internal/redistest"
@@ -51,6 +52,25 @@ func TestVisitorsDoNotSeeWhereRedisIs(t *testing.T) {
 		}
 		if !strings.Contains(ask.path, "/devices") {
 			redistest.Eventually(t, "there is a word in the log", func() bool { return len(demo.Log()) > before })
+		}
+	}
+}
+
+// After a restart of Redis the first request of each way succeeds.
+func TestTheDemoWorksAfterARestartOfRedis(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	demo := demotest.Start(t, "-redis", r.URL)
+	ways := []string{"", "/compare/none", "/compare/lock"}
+	for _, way := range ways {
+		post(t, newClient(t), demo.URL+way+"/incr")
+	}
+	used := time.Now()
+	r.Restart(t)
+	redistest.Eventually(t, "no connection is used again", func() bool { return time.Since(used) > maxIdle })
+	for _, way := range ways {
+		if got := post(t, newClient(t), demo.URL+way+"/incr"); got != "1" {
+			t.Errorf("%s/incr after the restart: %q", way, got)
 		}
 	}
 }
