@@ -16,7 +16,8 @@ const lookEvery = 2 * time.Second
 
 // live is a stream of events for the page of devices, which lasts as long as its session:
 //
-//	devices  the ids of the listed sessions, with spaces between them; at first, and after each change
+//	devices  the ids of the listed sessions, with spaces between them; at first, after each change, and after away
+//	away     the list is not available just now; the stream looks again
 //	ended    the session has ended
 //
 // If nobody is signed in, the response is a 204: after that an EventSource does not connect again. The stream also
@@ -30,10 +31,15 @@ func (d devices) live(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for shown := ""; ; {
-		if ids, err := d.ids(r.Context(), user); err == nil && ids != shown { // after an error, the next look may succeed
-			shown = ids
-			fmt.Fprintf(w, "event: devices\ndata: %s\n\n", ids)
+	for told := ""; ; {
+		ids, err := d.ids(r.Context(), user)
+		event := fmt.Sprintf("event: devices\ndata: %s\n\n", ids)
+		if err != nil { // the next look may succeed
+			event = "event: away\ndata:\n\n"
+		}
+		if event != told && r.Context().Err() == nil {
+			told = event
+			fmt.Fprint(w, event)
 		}
 		if http.NewResponseController(w).Flush() != nil {
 			return

@@ -112,6 +112,21 @@ func TestAnOpenPageFollowsItsSession(t *testing.T) {
 	ofPhone.tells(t, "ended")
 }
 
+// An open page is told that the list is not available. The stream goes on, and tells the list when Redis is back.
+func TestAnOpenPageIsToldThatRedisIsAway(t *testing.T) {
+	t.Parallel()
+	r := redistest.Real(t)
+	demo := demotest.Start(t, "-redis", r.URL)
+	ann := newPerson(t, demo.URL, firefox)
+	post(t, ann.Client, ann.url+"/devices/sign-in", "name", "ann")
+	page := ann.follows(t)
+	page.tells(t, "devices 1")
+	r.Pause(t)
+	page.tells(t, "away")
+	r.Resume(t)
+	page.tells(t, "devices 1")
+}
+
 // An open page does not keep its session alive, however often it connects or asks what has changed.
 func TestAnOpenPageIsNoUse(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/a2139e8d/latchkey/internal/demotest"
+	"github.com/a2139e8d/latchkey/internal/redistest"
 	"github.com/chromedp/chromedp"
 )
 
@@ -95,6 +96,22 @@ func TestALivePageThatNobodySees(t *testing.T) {
 	phone.shows(`#live[data-state="on"]`)
 	demo.Signal(t, syscall.SIGTERM)
 	phone.shows(`#live[data-state="away"]`)
+}
+
+// While Redis is away, an open page does not say that it is live. It does so again when Redis is back.
+func TestTheLiveLineWithoutRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Real(t)
+	page := demotest.Start(t, "-redis", redis.URL).URL
+	b := openDemo(t, page, laptopScreen)
+	b.signIn(page, "ann")
+	b.shows(`#live[data-state="on"]`)
+	check := b.stays()
+	redis.Pause(t)
+	b.shows(`#live[data-state="away"]`)
+	redis.Resume(t)
+	b.shows(`#live[data-state="on"]`)
+	check()
 }
 
 // The list of an open page shows devices as they come and go.

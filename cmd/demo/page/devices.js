@@ -23,7 +23,8 @@ function follow() {
   if (stream || document.hidden || !user()) return;
   stream = new EventSource('devices/live');
   stream.addEventListener('open', live);
-  stream.addEventListener('devices', (event) => { if (event.data !== shown()) refresh(); });
+  stream.addEventListener('devices', (event) => { event.data === shown() ? live() : refresh(); });
+  stream.addEventListener('away', away); // the stream is there, and what it would tell is not
   stream.addEventListener('ended', () => { leave(); out(); refresh(); });
   stream.addEventListener('error', () => {
     if (stream.readyState === EventSource.CONNECTING) return away(); // it tries again by itself
