@@ -259,6 +259,29 @@ func (b *tab) signIn(page, name string) {
 	b.shows(".device[data-this]")
 }
 
+// A name that turns the direction of writing does not turn the sentence around it.
+func TestANameTurnsNoSentence(t *testing.T) {
+	page := demotest.Start(t).URL
+	b := openDemo(t, page, laptopScreen)
+	b.open(page + "/devices")
+	js[string](b, `document.querySelector('#name').value = 'ann \u202e'`)
+	b.press(".sign-in button")
+	b.shows("#user")
+	turned := js[bool](b, `(() => {
+		const rest = document.querySelector('.lead').lastChild;
+		const left = (word) => {
+			const range = document.createRange();
+			range.setStart(rest, rest.data.indexOf(word));
+			range.setEnd(rest, rest.data.indexOf(word) + word.length);
+			return range.getBoundingClientRect().left;
+		};
+		return left('these') > left('browsers');
+	})()`)
+	if turned {
+		t.Error("the words after the name run from right to left")
+	}
+}
+
 // endAll ends all sessions of the user, and confirms that. A refresh of the list would close the question, so the
 // list must already show all sessions.
 func (b *tab) endAll() {
