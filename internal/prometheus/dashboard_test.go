@@ -19,6 +19,7 @@ func dashboardQueries(t *testing.T) (queries []string) {
 			Title, Type, Description string
 			Datasource               struct{ Type, UID string }
 			GridPos                  struct{ X, Y, W, H int }
+			FieldConfig              struct{ Defaults struct{ Unit string } }
 			Targets                  []struct{ Expr, LegendFormat string }
 		}
 	}
@@ -36,6 +37,10 @@ func dashboardQueries(t *testing.T) (queries []string) {
 			q := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*").Replace(target.Expr)
 			if strings.Contains(q, "$") || target.LegendFormat == "" {
 				t.Errorf("panel %q: %s, %q", p.Title, q, target.LegendFormat)
+			}
+			perSecond := strings.Contains(q, "rate(") && !strings.Contains(q, "histogram_quantile(") && !strings.Contains(q, " / ")
+			if unit := p.FieldConfig.Defaults.Unit; perSecond != strings.HasSuffix(unit, "ps") { // such as reqps
+				t.Errorf("panel %q has the unit %s, and a query that is per second: %v: %s", p.Title, unit, perSecond, q)
 			}
 			queries = append(queries, q)
 		}
