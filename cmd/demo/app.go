@@ -30,7 +30,7 @@ func home(c config) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = homePage.Execute(w, map[string]any{ // the client may be gone
-			"Redis": c.redisKind(), "Lock": c.lock, "LockIs": lockIs[c.lock], "Work": fmt.Sprintf("%d ms", c.comparedWork().Milliseconds()),
+			"Redis": c.redisKind(), "Lock": c.lock, "LockIs": lockIs[c.lock], "Milliseconds": c.comparedWork().Milliseconds(),
 			"Debug": c.isPrivate(),
 		})
 	}

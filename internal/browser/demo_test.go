@@ -154,6 +154,21 @@ func TestARunInAnotherWindowIsNoLoss(t *testing.T) {
 	}
 }
 
+// The page waits for a request as long as all of them work one after another, however long that is.
+func TestThePageWaitsForTheWork(t *testing.T) {
+	b := openDemo(t, demotest.Start(t, "-work", "3s").URL, laptopScreen)
+	js[bool](b, `(() => {
+		const timeout = AbortSignal.timeout.bind(AbortSignal);
+		AbortSignal.timeout = (ms) => { window.patience = ms; return timeout(ms); };
+		return true;
+	})()`)
+	b.click("#fire")
+	b.until(`window.patience > 0`)
+	if ms := js[int](b, `window.patience`); ms < 100*3000 {
+		t.Errorf("the page waits %d ms for a request", ms)
+	}
+}
+
 // TestTheSessionCard counts, logs in and logs out.
 func TestTheSessionCard(t *testing.T) {
 	b := openDemo(t, demotest.Start(t).URL, laptopScreen)
