@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"encoding/hex"
@@ -117,12 +118,16 @@ func (c *config) setKeys(given secretFlag) error {
 		return nil
 	}
 	for digits := range strings.SplitSeq(given.value, ",") {
-		key, err := hex.DecodeString(digits)
-		if err != nil || len(key) < 32 {
-			// The error must not contain even a part of the key.
+		switch key, err := hex.DecodeString(digits); { // the errors must not contain even a part of the key
+		case err != nil || len(key) < 32:
 			return fmt.Errorf("%s must be at least 32 bytes, written as 64 or more hexadecimal digits; more such keys after commas", given.from)
+		case bytes.Count(key, key[:1]) == len(key):
+			return fmt.Errorf("%s is the same byte again and again: openssl rand -hex 32 makes a key", given.from)
+		case slices.ContainsFunc(c.keys, func(k []byte) bool { return bytes.Equal(k, key) }):
+			return fmt.Errorf("%s has a key twice", given.from)
+		default:
+			c.keys = append(c.keys, key)
 		}
-		c.keys = append(c.keys, key)
 	}
 	return nil
 }

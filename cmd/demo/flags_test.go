@@ -40,7 +40,7 @@ func TestSecretsMayComeFromTheEnvironment(t *testing.T) {
 			t.Errorf("%q: Redis is %q, want %q (%v)", args, got, want, err)
 		}
 	}
-	given := strings.Repeat("ff", 32)
+	given := strings.Repeat("fe", 16) + strings.Repeat("ff", 16)
 	for args, want := range map[string]string{"": given, "-key " + demotest.Key: demotest.Key, "-key=": "a random one"} {
 		c, err := parseFlags(strings.Fields(args), env("LATCHKEY_KEY", given), io.Discard)
 		if got := fmt.Sprintf("%x", c.keys[0]); err != nil || got != want && (want != "a random one" || got == given) {
@@ -80,17 +80,19 @@ func TestWrongFlags(t *testing.T) {
 		"-lock all":                  "-lock all is for -check",
 		"-redis redis://a,redis://b": "only -lock redlock uses more than one",
 		"-lock redlock -redis redis://a,redis://b": "needs an odd number of URLs, 3 or more",
-		"-ttl -1s":                       "-ttl is -1s: it must be at least 1ms",
-		"-lock-wait 0":                   "-lock-wait is 0s",
-		"-lease 0":                       "-lease is 0s",
-		"-lock redlock -lease 1ms":       "-lease is 1ms: -lock redlock needs at least 10ms",
-		"-work -1s":                      "-work is -1s",
-		"-check -1":                      "-check is -1",
-		"-check 10001":                   "-check is 10001: it must be at most 10000",
-		"-check 0":                       "-check is 0: it must be a number of writes",
-		"-key abcd":                      "-key must be at least 32 bytes",
-		"-key " + demotest.Key + ",abcd": "-key must be at least 32 bytes",
-		"serve":                          `unexpected argument "serve"`,
+		"-ttl -1s":                         "-ttl is -1s: it must be at least 1ms",
+		"-lock-wait 0":                     "-lock-wait is 0s",
+		"-lease 0":                         "-lease is 0s",
+		"-lock redlock -lease 1ms":         "-lease is 1ms: -lock redlock needs at least 10ms",
+		"-work -1s":                        "-work is -1s",
+		"-check -1":                        "-check is -1",
+		"-check 10001":                     "-check is 10001: it must be at most 10000",
+		"-check 0":                         "-check is 0: it must be a number of writes",
+		"-key abcd":                        "-key must be at least 32 bytes",
+		"-key " + demotest.Key + ",abcd":   "-key must be at least 32 bytes",
+		"-key " + strings.Repeat("ab", 32): "-key is the same byte again and again",
+		"-key " + demotest.Key + "," + demotest.Key: "-key has a key twice",
+		"serve": `unexpected argument "serve"`,
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
