@@ -436,7 +436,11 @@ var mistakes = []mistake{
 	}},
 	{"the user app lacks rights", withRules("~other:* -@all +ping" + forLogins + forWaking)},
 	{"lacks rights for logins", withRules(forSessions + forWaking)},
-	{"so each Login fails", withRules(forSessions + " +zadd" + forWaking)},
+	{"so logins or logouts fail", withRules(forSessions + " +zadd" + forWaking)},
+	{"the server does not know the command", func(t *testing.T) (string, []string, func(finding) []string) {
+		without := redistest.Real(t, "--rename-command", "EVALSHA", "")
+		return without.URL, nil, func(finding) []string { return []string{"--redis", redistest.Real(t).URL} } // its configuration has no such line
+	}},
 	{"requests need more round trips", withRules(forSessions + forLogins + forWaking + " -mget")},
 	{"cannot notify each other", withRules(forSessions + forLogins)},
 	{"poll instead", withRules(forSessions + forLogins + " &latchkey:wake:*")},

@@ -56,6 +56,10 @@ func (d *diagnosis) rights() {
 	if d.inCluster() {
 		needed, notify = slices.Concat(neededRights, clusterRights), clusterNotifyRights
 	}
+	needed = d.known(user, needed, wrong, "requests fail")
+	logins := d.known(user, userRights, wrong, "logins or logouts fail")
+	reading := d.known(user, readRights, note, "requests need more round trips")
+	notify = d.known(user, notify, note, "processes cannot notify each other, and poll instead")
 	missing, err := d.missing(user, needed)
 	if err != nil && d.aclUser != "" && strings.Contains(err.Error(), "User '"+user+"' not found") {
 		d.say(wrong, "acl", "there is no user %s: a program cannot log in as this user: make it", user).do(d.leastUser(user))
@@ -70,8 +74,8 @@ func (d *diagnosis) rights() {
 			"name the user of the program by --acl-user, to check that user", user)
 		return
 	}
-	d.logins(user, missing)
-	if lacks, err := d.missing(user, readRights); err == nil && len(lacks) > 0 && len(missing) == 0 {
+	d.logins(user, logins, missing)
+	if lacks, err := d.missing(user, reading); err == nil && len(lacks) > 0 && len(missing) == 0 {
 		d.say(note, "acl", "the user %s may not read several keys at once: requests need more round trips", user).do(grant(user, lacks))
 	}
 	d.notifies(user, notify)
@@ -142,9 +146,9 @@ func (d *diagnosis) lacksChannel(user string) bool {
 }
 
 // logins says whether the user has the rights for sessions, of which some may be missing, and for logins. A user
-// without any right for logins may be meant so. But each login fails if only some of them are missing.
-func (d *diagnosis) logins(user string, missing []string) {
-	ofLogins, err := d.missing(user, userRights)
+// without any right for logins may be meant so. If only some of them are missing, that is a mistake.
+func (d *diagnosis) logins(user string, all []right, missing []string) {
+	ofLogins, err := d.missing(user, all)
 	ofLogins = slices.DeleteFunc(ofLogins, func(rule string) bool { return slices.Contains(missing, rule) })
 	some := err == nil && len(ofLogins) > 0
 	switch {
@@ -159,10 +163,14 @@ func (d *diagnosis) logins(user string, missing []string) {
 		return
 	}
 	level := note
-	if len(ofLogins) < len(userRights) && d.aclUser != "" {
+	if len(ofLogins) < len(all) && d.aclUser != "" {
 		level = wrong
 	}
-	d.say(level, "acl", "the user %s lacks rights for logins, so each Login fails", user).do(grant(user, ofLogins))
+	what := "so each Login fails"
+	if len(ofLogins) < len(all) {
+		what = "so logins or logouts fail"
+	}
+	d.say(level, "acl", "the user %s lacks rights for logins, %s", user, what).do(grant(user, ofLogins))
 }
 
 // notifies adds a note if the user lacks the rights of notifying.
@@ -182,18 +190,41 @@ func grant(user string, rules []string) string {
 	return "ACL SETUSER " + user + " " + strings.Join(rules, " ")
 }
 
+var unknownCommand = regexp.MustCompile(`(?i)command '.*' not found`)
+
+// known returns the rights for commands that the server knows, and reports the other commands. No right helps if
+// rename-command has disabled a command, or if the server is not Redis.
+func (d *diagnosis) known(user string, all []right, level, without string) (known []right) {
+	var unknown []string
+	for _, r := range all {
+		if _, err := d.dryRun(user, r); err != nil && unknownCommand.MatchString(err.Error()) {
+			unknown = append(unknown, strings.TrimPrefix(r.rule, "+"))
+		} else {
+			known = append(known, r)
+		}
+	}
+	if len(unknown) > 0 {
+		d.say(level, "commands", "the server does not know the command %s: remove its rename-command from redis.conf, and restart it; otherwise %s",
+			strings.Join(unknown, ", "), without)
+	}
+	return known
+}
+
+// dryRun asks Redis whether the user may run a command, and returns its verdict.
+func (d *diagnosis) dryRun(user string, r right) (verdict string, _ error) {
+	words := []string{"ACL", "DRYRUN", user}
+	for _, arg := range r.args {
+		words = append(words, cmp.Or(map[string]string{"KEY": d.prefix + "{doctor}", "CHANNEL": turn + "doctor"}[arg], arg))
+	}
+	return d.node.do(d.ctx, words...).ToString()
+}
+
 var refusedKey = regexp.MustCompile(`(?i)the '?.*'? key`)
 
 // missing returns the rules that ACL SETUSER must add for these rights.
 func (d *diagnosis) missing(user string, all []right) (rules []string, _ error) {
-	const channel = turn + "doctor"
-	key := d.prefix + "{doctor}"
 	for _, r := range all {
-		words := []string{"ACL", "DRYRUN", user}
-		for _, arg := range r.args {
-			words = append(words, cmp.Or(map[string]string{"KEY": key, "CHANNEL": channel}[arg], arg))
-		}
-		verdict, err := d.node.do(d.ctx, words...).ToString()
+		verdict, err := d.dryRun(user, r)
 		rule := ""
 		switch {
 		case err != nil:

@@ -83,6 +83,9 @@ func TestDoctorFinds(t *testing.T) {
 		{[]string{"--rename-command", "CONFIG", ""}, "min-replicas-to-write", note, []string{"CONFIG GET min-replicas-to-write is refused"}},
 		{[]string{"--rename-command", "INFO", ""}, "info", wrong, []string{"INFO is refused"}},
 		{[]string{"--rename-command", "TIME", ""}, "clock", note, []string{"TIME is refused"}},
+		{[]string{"--rename-command", "EVALSHA", "", "--rename-command", "PTTL", ""}, "commands", wrong, []string{"pttl, evalsha", "requests fail"}},
+		{[]string{"--rename-command", "ZCARD", ""}, "commands", wrong, []string{"zcard", "logins or logouts fail"}},
+		{[]string{"--rename-command", "PUBLISH", ""}, "commands", note, []string{"publish", "poll instead"}},
 		{[]string{"--rename-command", "ACL", ""}, "acl", note, []string{"rights are not checked"}},
 	} {
 		t.Run(c.check+" "+c.level, func(t *testing.T) {
@@ -250,7 +253,7 @@ func TestDoctorOnRights(t *testing.T) {
 	finds(t, found, "acl", wrong, "the user app lacks rights", "ACL SETUSER app +set +del")
 	finds(t, found, "acl", note, "cannot notify each other", "ACL SETUSER app &latchkey:wake:*")
 	found = allowed("app", wordsOf(least+strings.Replace(users, " +zcard", "", 1)+waking)...)
-	finds(t, found, "acl", wrong, "each Login fails", "ACL SETUSER app +zcard")
+	finds(t, found, "acl", wrong, "so logins or logouts fail", "ACL SETUSER app +zcard")
 	found = allowed("app", wordsOf(strings.Replace(least, "+mget", "", 1)+users+waking)...)
 	finds(t, found, "acl", note, "requests need more round trips", "ACL SETUSER app +mget")
 	found = allowed("app", wordsOf(strings.Replace(least, "latchkey", "other", 1))...)
