@@ -28,6 +28,7 @@ var (
 
 	notifyRights = rights("+publish PUBLISH CHANNEL 1", "+subscribe SUBSCRIBE CHANNEL",
 		"+pubsub|numsub PUBSUB NUMSUB CHANNEL")
+	selectRights        = rights("+select SELECT 0") // for another database than 0
 	clusterRights       = rights("+cluster|slots CLUSTER SLOTS", "+cluster|shards CLUSTER SHARDS", "+asking ASKING")
 	clusterNotifyRights = rights("+spublish SPUBLISH CHANNEL 1", "+ssubscribe SSUBSCRIBE CHANNEL")
 )
@@ -52,10 +53,7 @@ func (d *diagnosis) rights() {
 		d.say(note, "acl", "rights are not checked: ACL WHOAMI is refused (%s)", err)
 		return
 	}
-	needed, notify := neededRights, notifyRights
-	if d.inCluster() {
-		needed, notify = slices.Concat(neededRights, clusterRights), clusterNotifyRights
-	}
+	needed, notify := d.needs()
 	needed = d.known(user, needed, wrong, "requests fail")
 	logins := d.known(user, userRights, wrong, "logins or logouts fail")
 	reading := d.known(user, readRights, note, "requests need more round trips")
@@ -86,14 +84,22 @@ func (d *diagnosis) rights() {
 	}
 }
 
+// needs returns the rights that each program needs here, and those of notifying.
+func (d *diagnosis) needs() (needed, notify []right) {
+	switch {
+	case d.inCluster():
+		return slices.Concat(neededRights, clusterRights), clusterNotifyRights
+	case d.job.redis.option.SelectDB != 0:
+		return slices.Concat(neededRights, selectRights), notifyRights
+	}
+	return neededRights, notifyRights
+}
+
 // leastUser returns the command that makes a user with the rights of store/REDIS.md.
 func (d *diagnosis) leastUser(user string) string {
-	needed, notify := slices.Concat(neededRights, readRights, userRights), notifyRights
-	if d.inCluster() {
-		needed, notify = append(needed, clusterRights...), clusterNotifyRights
-	}
+	needed, notify := d.needs()
 	rules := []string{"ACL SETUSER", user, "on", ">PASSWORD", "resetkeys", "~" + d.prefix + "*", "resetchannels", "&" + turn + "*", "-@all"}
-	for _, r := range append(needed, notify...) {
+	for _, r := range slices.Concat(needed, readRights, userRights, notify) {
 		rules = append(rules, r.rule)
 	}
 	return strings.Join(rules, " ")

@@ -219,7 +219,7 @@ func TestDoctorKnowsTheRights(t *testing.T) {
 	if found := diagnosed(t, s.URL, "--acl-user", "latchkey")["acl"]; len(found) != 1 || found[0].Level != fine {
 		t.Errorf("with the line of the page: %+v", found)
 	}
-	for _, all := range [][]right{readRights, userRights, notifyRights, clusterRights, clusterNotifyRights} {
+	for _, all := range [][]right{readRights, userRights, notifyRights, selectRights, clusterRights, clusterNotifyRights} {
 		for _, r := range all {
 			if !regexp.MustCompile("(?m)^\\| `[^`]*" + regexp.QuoteMeta(r.rule) + "[ `]").MatchString(page) {
 				t.Errorf("no row of the page begins with %s", r.rule)
@@ -256,6 +256,8 @@ func TestDoctorOnRights(t *testing.T) {
 	finds(t, found, "acl", wrong, "so logins or logouts fail", "ACL SETUSER app +zcard")
 	found = allowed("app", wordsOf(strings.Replace(least, "+mget", "", 1)+users+waking)...)
 	finds(t, found, "acl", note, "requests need more round trips", "ACL SETUSER app +mget")
+	allowed("app", wordsOf(least+users+waking)...)
+	finds(t, diagnosed(t, s.URL+"/1", "--acl-user", "app"), "acl", wrong, "ACL SETUSER app +select") // to connect to database 1
 	found = allowed("app", wordsOf(strings.Replace(least, "latchkey", "other", 1))...)
 	finds(t, found, "acl", wrong, "ACL SETUSER app ~latchkey:*")
 	if slices.ContainsFunc(found["acl"], func(f finding) bool { return strings.Contains(f.Text, "round trips") }) {
