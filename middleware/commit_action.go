@@ -65,7 +65,7 @@ func (rq *request) situation(user string) situation {
 		movedMember: movedMember,
 		crossed:     crossed,
 		userLost:    rq.hold != nil && rq.hold.Record.User == "" && isOfUser(rq.identity.knownID()),
-		over:        rq.identity.hasEndedOwn(user),
+		over:        user != "" && rq.identity.hasEndedOwn(user),
 	}
 }
 

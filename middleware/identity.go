@@ -27,7 +27,7 @@ type identity struct {
 // An endAll is what a request remembers of an EndAll that it has called.
 type endAll struct {
 	at  time.Time // when the last one was done
-	own bool      // one of them has ended the request's own session
+	own string    // the ID of the request's own session, if one of them has ended that
 }
 
 // endedNow is identity.created of a session that this request has ended.
@@ -116,14 +116,18 @@ func (i *identity) hasEndedAll(user string, own bool) {
 	if i.endedAll == nil {
 		i.endedAll = make(map[string]endAll)
 	}
-	i.endedAll[user] = endAll{time.Now(), own || i.endedAll[user].own}
+	ended := endAll{time.Now(), i.endedAll[user].own}
+	if own {
+		ended.own = i.id
+	}
+	i.endedAll[user] = ended
 }
 
-// hasEndedOwn reports whether this request has ended its own session, with all others of the user.
+// hasEndedOwn reports whether this request has ended its present session, with all others of the user.
 func (i *identity) hasEndedOwn(user string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.endedAll[user].own
+	return i.id != "" && i.endedAll[user].own == i.id
 }
 
 // allEnded returns a copy of endedAll, for the second run of a handler.

@@ -141,7 +141,7 @@ func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 // in before. If its own session was one of those, another one begins, with the same values.
 func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 	for _, before := range []string{"nobody", "ann", "bob"} {
-		for _, commits := range []string{"", "/before", "/streams"} {
+		for _, commits := range []string{"", "/before", "/twice", "/streams"} {
 			inFakeTime(t, before+commits, func(t *testing.T, r *redistest.Server) {
 				var s *site
 				mux := users(func() *middleware.Sessions { return s.sessions })
@@ -155,6 +155,11 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 					_, err := s.sessions.EndAll(req.Context(), "ann")
 					must(t, err)
 					own.Login("ann")
+					if commits == "/twice" {
+						must(t, own.Commit(req.Context()))
+						must(t, own.Reopen(req.Context()))
+						own.Login("ann")
+					}
 					if commits == "/streams" {
 						must(t, own.Commit(req.Context()))
 						<-req.Context().Done()
@@ -187,6 +192,9 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 					wantUsers(t, s, map[*visitor]string{thief: "", owner: "ann"})
 					if got := owner.get(s.URL + "/get").body; commits == "" && got != count {
 						t.Errorf("the new session counts %s, the old one %s", got, count)
+					}
+					if all, err := s.sessions.List(t.Context(), "ann"); len(all) != 1 || err != nil {
+						t.Errorf("ann has the sessions %v, error %v", all, err)
 					}
 					other := visitAs(t, s, "ann")
 					other.get(s.URL+"/forgotten").want(t, 200, "*")
