@@ -36,8 +36,8 @@ func (l *Lease) OnLost(cancel context.CancelCauseFunc) { l.lease.OnLost(cancel) 
 // than what is left, Extend only asks Redis whether the lock is still held. The timer extends the lease as before. d must be
 // at least 1 ms. The error is [ErrExpired] if the lease had expired and no other holder has the lock, and [ErrLost] if
 // another holder has it. After Unlock it is an ErrExpired, too, whoever has the lock. If the outcome is unknown, the
-// error is [ErrUnavailable], and the lease goes on for as long as it lasts. If ctx has ended, the error is also an
-// ErrUnavailable, and nothing is sent to Redis.
+// error is [ErrUnavailable], and the lease goes on for as long as it lasts. If ctx has ended, the error of a
+// lease that is held is also an ErrUnavailable, and nothing is sent to Redis.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	return l.lease.Extend(ctx, d)
 }

@@ -32,7 +32,7 @@ func (rq *request) commit(by string, begins bool) error {
 	c := commit{rq: rq, by: by}
 	rq.mu.Lock()
 	defer func() {
-		if rq.hold != nil { // it failed, or panicked, or has begun another session
+		if rq.hold != nil { // it failed, or panicked
 			rq.releaseLock()
 		}
 		rq.unlockAndCallHooks()

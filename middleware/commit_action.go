@@ -99,10 +99,10 @@ func decide(s situation, c keep.Change) action {
 		return forget
 	case c.Renewed && !loggedIn && s.movedMember, !c.Renewed && s.crossed:
 		return refuse
+	case s.over && (o == locked || o == optimistic):
+		return create
 	case o == optimistic:
 		return saveUnlocked
-	case o == locked && s.over:
-		return create
 	case o == locked && (c.Renewed || s.userLost):
 		return renew
 	case o == locked:

@@ -31,7 +31,10 @@ func (c *commit) changeID(ctx context.Context) (err error) {
 		c.do = destroy
 	}
 	switch c.do {
-	case create, renew:
+	case create:
+		rq.releaseLock() // of a session that this request has ended. The request has stepped out: nobody takes it for lost
+		return c.beginID(ctx)
+	case renew:
 		return c.beginID(ctx)
 	case refuse:
 		if s.cookies.token != nil {
@@ -173,7 +176,7 @@ func (c *commit) howBegun() string {
 // newKey returns the key of an ID that begins, of a session of a user or, if that is "", of nobody.
 func (c *commit) newKey(user string) (key cookieKey) {
 	rq := c.rq
-	if c.do == create && rq.hold == nil { // otherwise the hold is of a session that this request has ended
+	if c.do == create && !rq.origin.isStored() { // the secret of a stored session is in its cookie alone
 		_ = rq.SessionID()              // makes the secret, unless the handler has asked for the ID before
 		key.secret = rq.identity.secret // does not change any more
 	} else {

@@ -144,7 +144,7 @@ type cameID struct {
 	role role
 }
 
-// readIDs appends the public ids of the request's genuine cookies to ids, without duplicates. Members' ids come before
+// readIDs appends the public IDs of the request's genuine cookies to ids, without duplicates. Members' IDs come before
 // guests'. Those of a role stay in the browser's order: longer paths first, then older cookies. unknown counts the
 // well-formed cookies that none of our keys has signed, and refused the other cookies that are not genuine.
 func (c *cookies) readIDs(r *http.Request, ids []cameID) (_ []cameID, unknown, refused int) {

@@ -28,9 +28,9 @@ import (
 //	go http.ListenAndServe("127.0.0.1:6060", debug)
 //
 // Like pprof, the page does not check who asks. So serve it on an address that only you reach, as above, or behind a
-// check of your own. Inside Handler, serve both in mode None: sessions.None(check(sessions.Debug())), so that the page
-// needs no session. If the check asks for the session's user, use sessions.ReadOnly instead of sessions.None.
-// Otherwise the page waits for the session of whoever asks. On a machine with a browser it needs a check in any case: a page
+// check of your own. Inside Handler, serve the check and the page in mode None, so that the page waits for no session:
+// sessions.None(check(sessions.Debug())). If the check asks for the session's user, use sessions.ReadOnly: then the page needs
+// Redis. On a machine with a browser it needs a check in any case: a page
 // of another site may reach 127.0.0.1. The page has public IDs, labels and the process's host and ID, but no user, no path,
 // no value and no secret.
 //

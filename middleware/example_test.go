@@ -563,7 +563,7 @@ func Example_auditLog() {
 	_ = middleware.Options{
 		Keys: [][]byte{key},
 		Hooks: middleware.Hooks{
-			Begin: func(ctx context.Context, id string) { // also by a login, if there was no session before
+			Begin: func(ctx context.Context, id string) { // also by a login that gives no session a new ID
 				slog.InfoContext(ctx, "session begins", "user", session.FromContext(ctx).User(), "id", id)
 			},
 			Renew: func(ctx context.Context, old, id string) {

@@ -58,7 +58,7 @@ func idOfRaw(raw []byte) string {
 	return tagged(tag, id)
 }
 
-// isID reports whether id can be a session's public id: 16 bytes in base64url; or a user's tag, a dot, and
+// isID reports whether id can be a session's public ID: 16 bytes in base64url; or a user's tag, a dot, and
 // the first half of 16 bytes in base64url.
 func isID(id string) bool {
 	tag, own, ofUser := strings.Cut(id, ".")

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"sync"
@@ -109,18 +110,15 @@ func (i *identity) loginArrived(user string) time.Time {
 	return i.arrived
 }
 
-// hasEndedAll remembers that this request has ended all sessions of the user, and whether its own was one of them.
-func (i *identity) hasEndedAll(user string, own bool) {
+// hasEndedAll remembers that this request has ended all sessions of the user. own is the ID of its own session, if that was
+// one of them, or "".
+func (i *identity) hasEndedAll(user, own string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.endedAll == nil {
 		i.endedAll = make(map[string]endAll)
 	}
-	ended := endAll{time.Now(), i.endedAll[user].own}
-	if own {
-		ended.own = i.id
-	}
-	i.endedAll[user] = ended
+	i.endedAll[user] = endAll{time.Now(), cmp.Or(own, i.endedAll[user].own)}
 }
 
 // hasEndedOwn reports whether this request has ended its present session, with all others of the user.

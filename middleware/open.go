@@ -19,7 +19,7 @@ import (
 
 // An opening takes a request to its open session, with request.mu held:
 //
-//	choose   tries the ids of the request's cookies, nearly always one
+//	choose   tries the IDs of the request's cookies, nearly always one
 //	acquire  locks the session with an ID and reads its record, or only reads it
 //	decode   makes the record a session
 type opening struct {

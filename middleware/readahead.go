@@ -45,7 +45,7 @@ func whyCanceled(err error, body io.ReadCloser) error {
 	if !ahead || !errors.Is(err, context.Canceled) || b.err == nil || b.err == io.EOF {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errBody, b.err)
+	return fmt.Errorf("%w: %w (%w)", errBody, b.err, err)
 }
 
 // A bodyAhead is a body whose first part was read already.

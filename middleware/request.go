@@ -23,7 +23,7 @@ var (
 // A request is one request's session, and its keep.Keeper. Three types do its work:
 //
 //	identity  which session it is (identity.go)
-//	opening   from the ids in the cookies to the open session (open.go)
+//	opening   from the IDs in the cookies to the open session (open.go)
 //	commit    from what the handler has changed to the stored record (commit.go)
 //
 // # Mutexes

@@ -151,13 +151,16 @@ func (s *Sessions) EndAll(ctx context.Context, user string, except ...string) (i
 // request's own session was ended, that login begins another one.
 func (s *Sessions) mayLogIn(ctx context.Context, user string, except []string) {
 	for rq := range s.requestsOn(ctx) {
-		rq.identity.hasEndedAll(user, s.endsWith(user, except, rq.identity.knownID()))
+		rq.identity.hasEndedAll(user, s.endedBy(user, except, rq.identity.knownID()))
 	}
 }
 
-// endsWith reports whether an EndAll of the user, with these exceptions, has ended the session.
-func (s *Sessions) endsWith(user string, except []string, id string) bool {
-	return s.store.Finds(user, id) && !slices.Contains(except, id)
+// endedBy returns the ID if an EndAll of the user, with these exceptions, has ended its session. Otherwise it returns "".
+func (s *Sessions) endedBy(user string, except []string, id string) string {
+	if s.store.Finds(user, id) && !slices.Contains(except, id) {
+		return id
+	}
+	return ""
 }
 
 // device returns what Options.Device says of a request that logs in.

@@ -141,8 +141,9 @@ func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 // in before. If its own session was one of those, another one begins, with the same values.
 func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 	for _, before := range []string{"nobody", "ann", "bob"} {
-		for _, commits := range []string{"", "/before", "/twice", "/streams"} {
+		for _, commits := range []string{"", "/before", "/twice", "/streams", "/optimistic", "/optimistic/streams"} {
 			inFakeTime(t, before+commits, func(t *testing.T, r *redistest.Server) {
+				streams := strings.HasSuffix(commits, "/streams")
 				var s *site
 				mux := users(func() *middleware.Sessions { return s.sessions })
 				handle(mux, "/forgotten", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
@@ -160,7 +161,7 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 						must(t, own.Reopen(req.Context()))
 						own.Login("ann")
 					}
-					if commits == "/streams" {
+					if streams {
 						must(t, own.Commit(req.Context()))
 						<-req.Context().Done()
 						if cause := context.Cause(req.Context()); !errors.Is(cause, session.ErrEnded) {
@@ -168,14 +169,18 @@ func TestARequestThatEndsAllMayLogIn(t *testing.T) {
 						}
 					}
 				})
-				s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
+				var o middleware.Options
+				if strings.HasPrefix(commits, "/optimistic") {
+					o.Mode = byPath(map[string]middleware.Mode{"/forgotten": middleware.Optimistic})
+				}
+				s = newSite(t, r.Pool(t, 8), o, mux)
 				thief, owner := visitAs(t, s, "ann"), newVisitor(t)
 				if before != "nobody" {
 					owner = visitAs(t, s, before)
 				}
 				owner.post(s.URL+"/add").want(t, 200, "*")
 				count := owner.get(s.URL + "/get").body
-				if commits == "/streams" {
+				if streams {
 					stream := owner.start(s.URL + "/forgotten")
 					time.Sleep(5 * time.Second) // the context of a stream that its own request has ended would have ended by now
 					select {

@@ -133,7 +133,8 @@ func TestARequestWaitsOnceHoweverOftenItStarts(t *testing.T) {
 	})
 }
 
-// P5: If a small body does not arrive whole, the handler does not run, and the response says so: the client may still be there.
+// P5: If a body that is read before the lock does not arrive whole, the handler does not run. The response says why, since
+// the client may still be there.
 func TestABodyThatDoesNotArriveWhole(t *testing.T) {
 	for name, stops := range map[string]func(*wire) error{
 		"too slow":    func(*wire) error { return nil }, // for the read deadline

@@ -39,7 +39,7 @@ func FromContext(ctx context.Context) *Session {
 // Start returns the request's session. In mode Lazy it opens the session first, and may wait for its lock. The
 // error is [ErrNoSession] if the context offers no session, or says why the session could not be opened.
 //
-// Call Start before the response begins: its header is too late for a cookie then. Pass a context derived from the
+// Call Start before the response begins: afterwards it fails. Pass a context derived from the
 // request's.
 func Start(ctx context.Context) (*Session, error) {
 	switch at := ctx.Value(keep.ContextKey{}).(type) {

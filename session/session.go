@@ -140,8 +140,8 @@ func (s *Session) Renew() {
 // it at logout.
 //
 // Values set after Destroy are dropped, and a warning is logged. To say goodbye on the next page, redirect to an
-// address that says so, such as /?goodbye. Until the end of the handler the session still has its values, and its user:
-// Destroy changes nothing that the handler reads. Clear and Renew are not a logout: the user stays logged in.
+// address that says so, such as /?goodbye. Until the end of the handler the session still has its values and its user.
+// Only Expires is zero from then on. Clear and Renew are not a logout: the user stays logged in.
 func (s *Session) Destroy() {
 	s.mutate("Destroy", "", func() bool { s.change.Destroyed = true; return false })
 }
@@ -214,8 +214,8 @@ func (s *Session) isNew() bool { return s.config.Data == nil && s.config.Snapsho
 // Commit saves the session and releases its lock now, instead of at the end of the handler. Call Commit before slow
 // work that no longer needs the session, so that the visitor's other requests need not wait for that work.
 //
-// The time of Commit is bounded by the timeouts of the store, and, in mode Optimistic, by the lock wait. ctx does not end it:
-// what has begun is saved even if the client goes away meanwhile.
+// Commit takes no longer than the timeouts of the store allow. In mode Optimistic it may also wait for the lock. It does not
+// end with ctx: what has begun is saved even if the client goes away meanwhile.
 //
 // The session can still be read afterwards. A change is a mistake, unless [Session.Reopen] has opened the session
 // again: the change is logged, and the response becomes an error ([ErrClosed]) or, if it has begun, is cut off.

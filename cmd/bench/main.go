@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{c.markdown, c.chart} {
+	for _, file := range []string{c.markdown, c.chart, c.cpuProfile} {
 		if err := writable(file); err != nil {
 			return err
 		}

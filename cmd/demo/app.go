@@ -57,7 +57,7 @@ type sessions func(http.Handler) http.Handler
 //	GET  /params   their names, as JSON
 //	GET  /count    the value of n
 //	POST /reset    empties the session
-//	POST /login    renews the session's id
+//	POST /login    renews the session's ID
 //	POST /logout   destroys the session
 //	GET  /healthz  whether Redis replies
 //	GET  /info     the kinds of Redis and lock, as JSON

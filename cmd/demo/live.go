@@ -16,7 +16,7 @@ const lookEvery = 2 * time.Second
 
 // live is a stream of events for the page of devices, which lasts as long as its session:
 //
-//	devices  the ids of the listed sessions, with spaces between them; at first, after each change, and after away
+//	devices  the IDs of the listed sessions, with spaces between them; at first, after each change, and after away
 //	away     the list is not available just now; the stream looks again
 //	ended    the session has ended
 //

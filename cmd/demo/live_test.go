@@ -74,7 +74,7 @@ func (s stream) tells(t *testing.T, want string) {
 			t.Fatalf("waiting for %q: %v", want, err)
 		case got == want:
 			return
-		case event != "devices":
+		case event != "devices" && event != "away": // away: a look has failed, on a busy machine
 			t.Fatalf("the stream tells %q, want %q", got, want)
 		}
 	}

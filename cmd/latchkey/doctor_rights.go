@@ -151,7 +151,8 @@ func (d *diagnosis) lacksChannel(user string) bool {
 	})
 }
 
-// logins says whether the user has the rights for sessions, of which some may be missing, and for logins. A user
+// logins says whether the user has the rights for sessions, and for logins. all are the rights for logins that the server
+// knows, and missing are those for sessions that the user lacks. A user
 // without any right for logins may be meant so. If only some of them are missing, that is a mistake.
 func (d *diagnosis) logins(user string, all []right, missing []string) {
 	ofLogins, err := d.missing(user, all)
@@ -210,8 +211,8 @@ func (d *diagnosis) known(user string, all []right, level, without string) (know
 		}
 	}
 	if len(unknown) > 0 {
-		d.say(level, "commands", "the server does not know the command %s: remove its rename-command from redis.conf, and restart it; otherwise %s",
-			strings.Join(unknown, ", "), without)
+		d.say(level, "commands", "the server does not know the command %s, so %s: remove its rename-command from redis.conf, and restart the server; "+
+			"if there is none, use Redis 7.0 or later", strings.Join(unknown, ", "), without)
 	}
 	return known
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/a2139e8d/latchkey/store"
 )
 
-// id returns one of many ids.
+// id returns one of many IDs.
 func id(n int) string { return fmt.Sprintf("%021d", n) + "A" }
 
 // A few large sessions have most of the bytes. The estimate of the memory contains them, whichever sessions are sampled.

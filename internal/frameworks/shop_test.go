@@ -21,7 +21,7 @@ import (
 // does not answer in a framework's own way is a handler of net/http in all of them.
 //
 //	GET  /          greets the user, and shows the flash message once
-//	POST /login     with user=…: a new id, a flash message, and on to /
+//	POST /login     with user=…: a new ID, a flash message, and on to /
 //	POST /logout    ends the session, and on to /
 //	POST /add       adds one to the number of things in the cart
 //	GET  /cart      shows it

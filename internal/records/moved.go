@@ -15,7 +15,7 @@ import (
 //
 // With Encryption the successor is sealed, since it ties a guest to a user:
 //
-//	{"v":2,"s":"<revision>","gone":<Unix ms>,"sealed":"<base64url of key id, nonce, ciphertext, tag>"}
+//	{"v":2,"s":"<revision>","gone":<Unix ms>,"sealed":"<base64url of key ID, nonce, ciphertext, tag>"}
 //
 // The tombstone is written when the successor is stored. A successor is no secret that opens a session, but
 // only the code that knows why a visitor may be led there may follow it: see package middleware.

@@ -53,7 +53,7 @@ var errUser = fmt.Errorf("store: the name of a user must have 1 to %d bytes", Ma
 var ErrTooManySessions = errors.New("the user has too many sessions")
 
 // Tag returns the prefix of the IDs of the user's new sessions. An ID is the tag in base64url, 16 characters,
-// a dot, and 11 more characters, 66 bits. Ids are short because Redis hashes and compares the keys a dozen
+// a dot, and 11 more characters, 66 bits. IDs are short because Redis hashes and compares the keys a dozen
 // times for a request: with twice the length a request costs Redis 4 % more.
 func (s *Engine) Tag(user string) [tagBytes]byte { return s.tags(user)[0] }
 

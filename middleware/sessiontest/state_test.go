@@ -460,7 +460,10 @@ func TestSeveralSessions(t *testing.T) {
 			return
 		}
 		token, err := api.Token(r.Context())
-		fmt.Fprint(w, token, err)
+		if err != nil {
+			t.Errorf("Token: %v", err)
+		}
+		fmt.Fprint(w, token)
 	})))
 	st.Serve(mux)
 	asAnnsBrowser := st.Client(asAnn)
