@@ -1,11 +1,9 @@
 package middleware_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,140 +132,6 @@ func TestALoginWithTheOldPasswordDoesNotEscape(t *testing.T) {
 		thief.get(s.URL+"/slow-login").want(t, http.StatusConflict, "*")
 		wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
 		wantUsers(t, s, map[*visitor]string{visitAs(t, s, "ann"): "ann"}) // at once, with the new one
-	})
-}
-
-// A request that ends all sessions of a user itself may log the user in, as after a forgotten password, whoever was logged
-// in before. If its own session was one of those, another one begins, with the same values.
-func TestARequestThatEndsAllMayLogIn(t *testing.T) {
-	for _, before := range []string{"nobody", "ann", "bob"} {
-		for _, commits := range []string{"", "/before", "/twice", "/streams", "/optimistic", "/optimistic/streams"} {
-			inFakeTime(t, before+commits, func(t *testing.T, r *redistest.Server) {
-				streams := strings.HasSuffix(commits, "/streams")
-				var s *site
-				mux := users(func() *middleware.Sessions { return s.sessions })
-				handle(mux, "/forgotten", func(own *session.Session, w http.ResponseWriter, req *http.Request) {
-					time.Sleep(time.Millisecond) // the handler checks whether the user may log in
-					if commits == "/before" {
-						add(own)
-						must(t, own.Commit(req.Context()))
-						must(t, own.Reopen(req.Context()))
-					}
-					_, err := s.sessions.EndAll(req.Context(), "ann")
-					must(t, err)
-					own.Login("ann")
-					if commits == "/twice" {
-						must(t, own.Commit(req.Context()))
-						must(t, own.Reopen(req.Context()))
-						own.Login("ann")
-					}
-					if streams {
-						must(t, own.Commit(req.Context()))
-						<-req.Context().Done()
-						if cause := context.Cause(req.Context()); !errors.Is(cause, session.ErrEnded) {
-							t.Errorf("the stream has ended with %v", cause)
-						}
-					}
-				})
-				var o middleware.Options
-				if strings.HasPrefix(commits, "/optimistic") {
-					o.Mode = byPath(map[string]middleware.Mode{"/forgotten": middleware.Optimistic})
-				}
-				s = newSite(t, r.Pool(t, 8), o, mux)
-				thief, owner := visitAs(t, s, "ann"), newVisitor(t)
-				if before != "nobody" {
-					owner = visitAs(t, s, before)
-				}
-				owner.post(s.URL+"/add").want(t, 200, "*")
-				count := owner.get(s.URL + "/get").body
-				if streams {
-					stream := owner.start(s.URL + "/forgotten")
-					time.Sleep(5 * time.Second) // the context of a stream that its own request has ended would have ended by now
-					select {
-					case got := <-stream:
-						t.Fatalf("the stream was over at once: %s", got.Status)
-					default:
-					}
-					_, err := s.sessions.EndAll(t.Context(), "ann")
-					must(t, err)
-					(<-stream).want(t, 200, "*")
-					wantUsers(t, s, map[*visitor]string{thief: "", owner: ""})
-				} else {
-					owner.get(s.URL+"/forgotten").want(t, 200, "*")
-					wantUsers(t, s, map[*visitor]string{thief: "", owner: "ann"})
-					if got := owner.get(s.URL + "/get").body; commits == "" && got != count {
-						t.Errorf("the new session counts %s, the old one %s", got, count)
-					}
-					if all, err := s.sessions.List(t.Context(), "ann"); len(all) != 1 || err != nil {
-						t.Errorf("ann has the sessions %v, error %v", all, err)
-					}
-					other := visitAs(t, s, "ann")
-					other.get(s.URL+"/forgotten").want(t, 200, "*")
-					wantUsers(t, s, map[*visitor]string{owner: "", other: "ann"})
-				}
-				for _, key := range r.Keys(t) {
-					if strings.HasSuffix(key, ".lock") {
-						t.Errorf("%s is left", key)
-					}
-				}
-			})
-		}
-	}
-}
-
-// A request that spares its own session gives it a new ID by a Login: the session is not alive under the old one, too.
-func TestALoginAfterAnEndAllOfTheOthersIsARenewal(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		var s *site
-		mux := users(func() *middleware.Sessions { return s.sessions })
-		handle(mux, "/new-password", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
-			_, err := s.sessions.EndAll(req.Context(), "ann", own.ID())
-			must(t, err)
-			own.Login("ann")
-		})
-		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		v := visitAs(t, s, "ann")
-		thief := with(t, v.cookies(s)...)
-		v.get(s.URL+"/new-password").want(t, 200, "*")
-		wantUsers(t, s, map[*visitor]string{v: "ann", thief: ""})
-	})
-}
-
-// Only an EndAll of the same user that has succeeded lets its request log in: another one says nothing about the
-// password that the request has checked.
-func TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *redistest.Server) {
-		var s *site
-		var laptop *visitor
-		var endAll func(context.Context) error
-		mux := users(func() *middleware.Sessions { return s.sessions })
-		handle(mux, "/slow-login", func(own *session.Session, _ http.ResponseWriter, req *http.Request) {
-			time.Sleep(time.Millisecond) // the password was right, and is changed by another request now
-			laptop.get(s.URL+"/end/others").want(t, 200, "0")
-			_ = endAll(req.Context())
-			own.Login("ann")
-		})
-		s = newSite(t, r.Pool(t, 8), middleware.Options{}, mux)
-		other := steady
-		other.Prefix = "other:"
-		elsewhere := newSiteOn(t, store.New(r.Pool(t, 8), other), middleware.Options{}, mux)
-		laptop = visitAs(t, s, "ann")
-		for what, end := range map[string]func(context.Context) (int, error){
-			"of another user": func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "bob") },
-			"of no ID":        func(ctx context.Context) (int, error) { return s.sessions.EndAll(ctx, "ann", "no ID") },
-			"that Redis never gets": func(ctx context.Context) (int, error) {
-				ended, end := context.WithCancel(ctx)
-				end()
-				return s.sessions.EndAll(ended, "ann")
-			},
-			"in another store": func(ctx context.Context) (int, error) { return elsewhere.sessions.EndAll(ctx, "ann") },
-		} {
-			endAll = func(ctx context.Context) error { _, err := end(ctx); return err }
-			thief := newVisitor(t)
-			t.Log(what)
-			thief.get(s.URL+"/slow-login").want(t, http.StatusConflict, "*")
-			wantUsers(t, s, map[*visitor]string{laptop: "ann", thief: ""})
-		}
 	})
 }
 
