@@ -57,7 +57,7 @@ var lateDefects = []defect{
 		edits(overlay.In("middleware", "identity.loginArrived").Begin("for _, at := range $recv.endedAll {\n\treturn at\n}")),
 		seenBy(tests("middleware", "TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn"))},
 	{"P14", "an EndAll that has failed lets its request log in",
-		edits(overlay.In("middleware", "Sessions.EndAll").After("e, f := s.store.EndUser(c, u, x...)", "if f != nil {\n\t$recv.mayLogIn($1, $2)\n}")),
+		edits(overlay.In("middleware", "Sessions.EndAll").After("e, f := s.store.EndUser(c, u, x...)", "if f != nil {\n\t$recv.mayLogIn($1, $2, x)\n}")),
 		seenBy(tests("middleware", "TestOnlyTheUsersOwnEndAllLetsItsRequestLogIn"))},
 	{"P14", "an EndAll in another store lets its request log in",
 		edits(overlay.In("middleware", "Sessions.requestsOn").True("q.sessions.store == s.store")),
